@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 # one venv per tool that pins its own botocore; each is rebuilt only when its lock file changes
-venv = $(1)/.installed: requirements/$(2).txt; $(PYTHON) -m venv $(1) && $(1)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements/$(2).txt && touch $$@
+venv = $(1)/.installed: requirements/$(2).txt; $(PYTHON) -m venv $(1) && $(1)/bin/pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/$(2).txt && touch $$@
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
