@@ -79,8 +79,8 @@ def page(path: Path) -> str:
             "",
             str(machine.get("Comment", "")).strip(),
             "",
-            f"It starts at `{machine.get('StartAt')}`{limit}. In the diagram ⚠ marks the way taken on an error,",
-            "once the retries are used up; a state reached that way has a dashed border.",
+            f"It starts at `{machine.get('StartAt')}`{limit}. In the diagram ⚠ marks the way taken on an",
+            "error, once the retries are used up; a state reached that way has a dashed border.",
             "",
             "```mermaid",
             *diagram(machine),
@@ -150,7 +150,7 @@ def _row(name: str, state: State) -> tuple[str, ...]:
 
 
 def called(state: State) -> str:
-    """What a Task calls: `RetrieveFunction` for `${RetrieveFunctionArn}`, else `sqs:sendMessage` and so on."""
+    """What a Task calls: `RetrieveFunction` for `${RetrieveFunctionArn}`, else `sqs:sendMessage` or so."""
     if state.get("Type") != "Task":
         return ""
     arguments = state.get("Arguments")
