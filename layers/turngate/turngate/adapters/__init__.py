@@ -1,0 +1,1 @@
+"""Ports put into practice, technology first: dynamodb, sqlite, openai, apigateway, sqs, memory."""

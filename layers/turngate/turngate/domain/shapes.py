@@ -1,0 +1,238 @@
+"""The shapes that states, functions and adapters share. Others extend them by version, never by a second model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+SCHEMA_VERSION = 1
+"""Written into every TurnRef. A release reads N and N−1 and refuses newer."""
+
+Ident = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@|-]{0,127}$")]
+"""An id that may stand in a key: `#` separates key parts, so it is banned (I6)."""
+
+Language = Literal["zh-CN", "en"]
+Texts = dict[Language, str]
+"""One user-visible text per language."""
+
+MessageType = Literal["user_chat", "rule", "form", "other"]
+"""F-049."""
+
+
+class Frozen(BaseModel):
+    """A value: never changed after it is made, and refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TenantContext(Frozen):
+    """Who speaks, as the authorizer established it; never from a payload (F-643, F-645)."""
+
+    account: Ident
+    principal: Ident
+    customer: Ident | None = None
+    roles: tuple[Literal["customer", "agent", "operator"], ...] = ("customer",)
+    client_type: str = "web"
+    client_session: str = ""
+
+
+class TurnRef(Frozen):
+    """What every state knows of its turn. Times are epoch milliseconds."""
+
+    account: Ident
+    conversation: Ident
+    run: Ident
+    execution: str
+    epoch: int
+    seq: int
+    config_version: int
+    knowledge_pins: dict[str, int] = {}
+    deadline: int
+    schema_version: int = SCHEMA_VERSION
+
+
+class AllowedRoute(Frozen):
+    """Exactly one authorised resource for one sub-question (F-113). `collections` of a KB route: the one bound to
+    the intent, or the public fallback collections."""
+
+    kind: Literal["KB", "MCP", "SYSTEM", "SKILL"]
+    intent_id: str
+    resource_name: str
+    collections: tuple[str, ...] = ()
+    fallback: bool = False
+
+
+class Clarification(Frozen):
+    """A question back to the customer (R-10)."""
+
+    kind: Literal["CLARIFICATION"] = "CLARIFICATION"
+    reason: Literal[
+        "missing_parameter", "entity_choice", "dependency_choice", "intent_guidance", "incomplete"
+    ]
+    text: str
+    missing_fields: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+
+
+class Refusal(Frozen):
+    """A stated no. `reason` is one of the governance outcomes or a contract reason."""
+
+    kind: Literal["REFUSAL"] = "REFUSAL"
+    reason: Literal["OUT_OF_SCOPE", "ROUTING_ERROR", "not_connected", "login_required", "disabled"]
+    text: str
+
+
+class FixedAnswer(Frozen):
+    """An answer the contract itself gives: a SYSTEM action's text. Authorised, and needs no evidence."""
+
+    kind: Literal["FIXED"] = "FIXED"
+    intent_id: str
+    resource_name: str
+    text: str
+
+
+Route = Annotated[AllowedRoute | Clarification | Refusal | FixedAnswer, Field(discriminator="kind")]
+
+
+class Part(Frozen):
+    """One sub-question and the one thing that may be done about it. Parts are independent of each other."""
+
+    part_id: str
+    question: str
+    route: Route
+
+
+class Evidence(Frozen):
+    """A piece of a document as it was retrieved. `ref` is unique within the run (`p1.E2`)."""
+
+    ref: str
+    collection: str
+    version: int
+    document_id: str
+    piece: int
+    title: str
+    text: str
+    score: float
+    source: str = ""
+
+
+class Fact(Frozen):
+    """The only thing that numbers, states and names in a reply may come from."""
+
+    fact_id: str
+    kind: str
+    fields: dict[str, Any]
+    source_ref: str
+    data_version: str = ""
+    observed_at: int | None = None
+
+
+class PartResult(Frozen):
+    """What is known about a part before anything is phrased."""
+
+    part_id: str
+    status: Literal["found", "nothing_found", "unavailable", "stated"]
+    delivery: Literal["compose", "verbatim"] = "compose"
+    text: str = ""
+    outcome: Literal["answer", "ask_for_clarification", "decline"] = "answer"
+    evidence_refs: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    pending: str | None = None
+    call_refs: tuple[str, ...] = ()
+
+
+class Source(Frozen):
+    """A document named under a reply."""
+
+    ref: str
+    collection: str
+    version: int
+    document_id: str
+    title: str
+    source: str = ""
+
+
+class Usage(Frozen):
+    """What the model cost. `simulated` is true when the offline demo model spoke."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    simulated: bool = False
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(
+            model_calls=self.model_calls + other.model_calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            simulated=self.simulated or other.simulated,
+        )
+
+
+Outcome = Literal["answer", "ask_for_clarification", "decline", "tool_facts", "handoff"]
+
+
+class Draft(Frozen):
+    """A reply that is ready to be committed."""
+
+    content: str
+    outcome: Outcome
+    sources: tuple[Source, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    response_source: Literal["llm_generated", "fixed", "evidence", "stated_failure"] = "llm_generated"
+
+
+class RunEvent(Frozen):
+    """One entry of a run's log (F-354). `data` holds ids, numbers and codes, never message text (F-355)."""
+
+    part: str = "-"
+    step: int
+    kind: str
+    at: int
+    data: dict[str, Any] = {}
+
+
+class InputMessage(Frozen):
+    """One customer message that this turn answers."""
+
+    message_seq: int
+    text: str
+
+
+class HistoryMessage(Frozen):
+    role: Literal["customer", "assistant", "agent"]
+    text: str
+
+
+class TurnInput(Frozen):
+    """Everything the customer said since the last answer, joined (INVARIANTS, Joined input)."""
+
+    messages: tuple[InputMessage, ...]
+    language: Language
+    truncated: bool = False
+
+    @property
+    def text(self) -> str:
+        return "\n".join(message.text for message in self.messages)
+
+
+class Candidate(Frozen):
+    """F-074."""
+
+    id: str
+    score: float
+
+
+class SubQuestion(Frozen):
+    text: str
+    candidates: tuple[Candidate, ...] = ()
+
+
+class Understanding(Frozen):
+    """What the message looks like; grants nothing (F-082). `status` ERROR: the model gave nothing usable."""
+
+    status: Literal["OK", "ERROR"]
+    rewritten: str = ""
+    sub_questions: tuple[SubQuestion, ...] = ()
+    error: str = ""

@@ -1,0 +1,161 @@
+"""A write, said as a value: what changes, and what must hold for it to change.
+
+The transition functions return a `Transaction`; a store executes it. Both the DynamoDB adapter and the memory
+adapter read the same value, so the protocol that tests explore is the protocol that runs.
+
+A condition is a conjunction of terms. A term on an item that does not exist is false, except `Absent`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Item = dict[str, Any]
+"""Attributes of one item without its key. Values: str, int, bool, None, bytes, and lists or dicts of them; no
+floats (DynamoDB has none)."""
+
+
+class Key(NamedTuple):
+    pk: str
+    sk: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The item exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The attribute, or without a name the whole item, does not exist."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    name: str
+    value: str | int | bool
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """attribute <= value."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """attribute >= value."""
+
+    name: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of the conjunctions holds."""
+
+    alternatives: tuple[tuple[Term, ...], ...]
+
+
+Term = Exists | Absent | Equals | OneOf | AtMost | AtLeast | AnyOf
+Condition = tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Write the whole item."""
+
+    name: str
+    key: Key
+    item: Item
+    condition: Condition = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Set and remove attributes; the item is created when it does not exist and the condition allows it."""
+
+    name: str
+    key: Key
+    set: Item
+    remove: tuple[str, ...] = ()
+    condition: Condition = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Write nothing, but require."""
+
+    name: str
+    key: Key
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    name: str
+    key: Key
+    condition: Condition = ()
+
+
+Action = Put | Update | Check | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """All or nothing. `name` says which transition of INVARIANTS.md this is; action names are unique in it."""
+
+    name: str
+    actions: tuple[Action, ...] = field(default=())
+
+
+def holds(condition: Condition, item: Item | None) -> bool:
+    """Whether the condition holds for the item as it is (None: it does not exist)."""
+    return all(_term_holds(term, item) for term in condition)
+
+
+def _term_holds(term: Term, item: Item | None) -> bool:
+    match term:
+        case Absent(name=""):
+            return item is None
+        case Absent(name=name):
+            return item is None or name not in item
+        case AnyOf(alternatives=alternatives):
+            return any(holds(alternative, item) for alternative in alternatives)
+        case Exists():
+            return item is not None
+        case _ if item is None or term.name not in item:
+            return False
+        case Equals(name=name, value=value):
+            return bool(item[name] == value)
+        case OneOf(name=name, values=values):
+            return item[name] in values
+        case AtMost(name=name, value=bound):
+            return bool(item[name] <= bound)
+        case AtLeast(name=name, value=bound):
+            return bool(item[name] >= bound)
+
+
+def applied(action: Action, item: Item | None) -> Item | None:
+    """The item after the action, which must be allowed (None: there is no item)."""
+    match action:
+        case Put(item=new):
+            return dict(new)
+        case Update(set=changes, remove=gone):
+            kept = {name: value for name, value in (item or {}).items() if name not in gone}
+            return {**kept, **changes}
+        case Delete():
+            return None
+        case Check():
+            return item

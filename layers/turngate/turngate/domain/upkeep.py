@@ -1,0 +1,78 @@
+"""What the sweeper does with an item that owes a follow-up and is late (I8).
+
+RUN  queued, before its deadline   start it again
+RUN  open, past its deadline       end it as timed out, with a stated failure
+EVT  not announced                 announce it again
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from turngate.domain import keys
+from turngate.domain.accept import START_GRACE_MS
+from turngate.domain.client_events import PUSH_GRACE_MS
+from turngate.domain.records import Run
+from turngate.domain.transaction import Equals, Exists, Transaction, Update
+
+if TYPE_CHECKING:
+    from turngate.domain.transaction import Item, Key
+
+
+@dataclass(frozen=True, slots=True)
+class StartAgain:
+    """The start was lost: move the due time, then send the run to `runs-to-start`."""
+
+    postponed: Transaction
+    run: Run
+    kind: Literal["start_again"] = "start_again"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOut:
+    run: Run
+    kind: Literal["time_out"] = "time_out"
+
+
+@dataclass(frozen=True, slots=True)
+class AnnounceAgain:
+    postponed: Transaction
+    evt: int
+    kind: Literal["announce_again"] = "announce_again"
+
+
+@dataclass(frozen=True, slots=True)
+class NothingOwed:
+    """Done in the meantime: the due index lags behind the table."""
+
+    kind: Literal["nothing_owed"] = "nothing_owed"
+
+
+def decide_follow_up(
+    key: Key, item: Item | None, now: int
+) -> StartAgain | TimeOut | AnnounceAgain | NothingOwed:
+    """Rule on one item of the due index, given the item as it is now."""
+    due = keys.due_at(item) if item is not None else None
+    if item is None or due is None or due > now:
+        return NothingOwed()
+    if item["entity"] == "events":
+        return AnnounceAgain(_postpone(key, item, now + PUSH_GRACE_MS), item["last"])
+    run = Run.from_item(item)
+    if run.deadline <= now:
+        return TimeOut(run)
+    return StartAgain(_postpone(key, item, now + START_GRACE_MS), run)
+
+
+def _postpone(key: Key, item: Item, until: int) -> Transaction:
+    """Only one sweeper gets the item, and it comes back if that one dies."""
+    as_seen = Equals("GSI1SK", item["GSI1SK"])
+    return Transaction("postpone", (Update("item", key, keys.due(key, until), condition=(as_seen,)),))
+
+
+def announced(account: str, conversation: str, evt: int) -> Transaction:
+    """The push was tried for every watcher; the item owes nothing any more."""
+    key = keys.events(account, conversation, evt)
+    return Transaction(
+        "announced", (Update("events", key, {}, remove=keys.DUE_ATTRIBUTES, condition=(Exists(),)),)
+    )
