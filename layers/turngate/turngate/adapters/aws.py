@@ -1,0 +1,67 @@
+"""The one place that makes AWS clients.
+
+botocore alone, because boto3 costs a quarter of a function's import time and adds nothing we use. No client retries
+by itself: every call has one owner of its retries, and that is the state machine or the queue.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session, get_session
+
+from turngate.errors import TransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONNECT_TIMEOUT_S = 1.0
+READ_TIMEOUT_S = 5.0
+
+
+@cache
+def _session() -> Session:
+    return get_session()
+
+
+def client(
+    service: str,
+    *,
+    endpoint: str | None = None,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    read_timeout_s: float = READ_TIMEOUT_S,
+) -> Any:  # noqa: ANN401 - botocore builds its client classes at run time; each adapter names the stub it expects
+    """A client of one service: one attempt, short timeouts. Region, credentials and `AWS_ENDPOINT_URL` come from the
+    environment as in every AWS tool; `endpoint` is for an API's own address (`@connections`)."""
+    config = Config(
+        connect_timeout=connect_timeout_s,
+        read_timeout=read_timeout_s,
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        tcp_keepalive=True,
+    )
+    return _session().create_client(service, endpoint_url=endpoint, config=config)
+
+
+def error_code(error: ClientError) -> str:
+    """The service's own name for what happened, such as `ExecutionAlreadyExists`."""
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def http_status(error: ClientError) -> int:
+    """The HTTP status of the answer; 0 when there was none."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+@contextmanager
+def transient(operation: str) -> Iterator[None]:
+    """Whatever AWS or the network refuses inside becomes a TransientError that names `operation` and the code."""
+    try:
+        yield
+    except ClientError as error:
+        raise TransientError(f"{operation}: {error_code(error)} ({http_status(error)})") from error
+    except BotoCoreError as error:
+        raise TransientError(f"{operation}: {type(error).__name__}") from error
