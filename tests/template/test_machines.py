@@ -1,4 +1,4 @@
-"""The state machines keep the rules of the house, and each rule is shown to fail on a machine that breaks it."""
+"""The state machines keep the rules of the house; each rule is shown to fail on a machine that breaks it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,6 @@ def rule_name(rule: machine_rules.Rule) -> str:
     return rule.__name__
 
 
-@pytest.mark.covers("F-662")
 @pytest.mark.parametrize("rule", machine_rules.RULES, ids=rule_name)
 def test_every_machine_of_the_product_keeps(
     rule: machine_rules.Rule, product_machines: dict[str, State]
