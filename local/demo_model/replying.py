@@ -1,0 +1,182 @@
+"""The task "reply": answer each part by quoting one to three sentences of its evidence, or decline.
+
+There is no text of its own in here. A quote is verbatim, so what the documents do not say is never said, and an
+instruction hidden in a document is at most quoted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from local.demo_model.fields import JsonObject, as_choice, as_list, as_object, as_text
+from local.demo_model.problems import RefusedRequestError
+from local.demo_model.scoring import encode_questions
+from local.demo_model.sentences import Sentence, join, quotable
+from local.demo_model.wording import likeness, rarity, shared_weight, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from local.demo_model.encoder import SentenceEncoder, Vectors
+
+MAX_QUOTES = 3
+MAX_PARTS = 20
+MAX_EVIDENCE = 50
+_LONGEST_ANSWER = 400
+_KEPT_DOCUMENTS = 512
+# cosine with the sentence, cosine with the sentence under its titles, shared telling words
+_WEIGHTS = (0.35, 0.35, 0.3)
+_OWN_LANGUAGE = 0.05
+# below this the evidence does not speak about the question
+_ENOUGH = 0.36
+# further quotes must come this close to the best one
+_NEAR_BEST = 0.1
+_SAME_SAYING = 0.75
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One retrieved passage; ``ref`` is unique within its part."""
+
+    ref: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ReplyPart:
+    """One question and what may be quoted for it."""
+
+    part_id: str
+    question: str
+    evidence: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True)
+class _Quote:
+    position: int
+    ref: str
+    sentence: Sentence
+    score: float
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A passage's sentences, their words, and two vectors each: alone, and under the passage's titles."""
+
+    sentences: tuple[Sentence, ...]
+    words: tuple[frozenset[str], ...]
+    alone: Vectors
+    titled: Vectors
+
+
+class Passages:
+    """The last few passages, prepared: the same documents are quoted again and again."""
+
+    def __init__(self, encoder: SentenceEncoder) -> None:
+        self._encoder = encoder
+        self._kept: OrderedDict[tuple[str, str], _Prepared] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def prepared(self, title: str, text: str) -> _Prepared:
+        """The passage ready for comparison; the least recently used one makes room."""
+        with self._lock:
+            if (title, text) not in self._kept:
+                self._kept[title, text] = self._prepare(title, text)
+            self._kept.move_to_end((title, text))
+            while len(self._kept) > _KEPT_DOCUMENTS:
+                self._kept.popitem(last=False)
+            return self._kept[title, text]
+
+    def _prepare(self, title: str, text: str) -> _Prepared:
+        sentences = quotable(text)
+        titled = [" ".join(filter(None, (title, s.heading, s.text))) for s in sentences]
+        vectors = self._encoder.encode([*(s.text for s in sentences), *titled])
+        count = len(sentences)
+        words = tuple(terms(text) for text in titled)
+        return _Prepared(tuple(sentences), words, vectors[:count], vectors[count:])
+
+
+def read_document(document: JsonObject) -> tuple[tuple[ReplyPart, ...], bool]:
+    """Check the document's shape; returns the parts and whether Chinese is asked for."""
+    as_choice(document.get("task"), "task", ("reply",))
+    chinese = as_choice(document.get("language"), "language", ("zh-CN", "en")) == "zh-CN"
+    parts = tuple(
+        _part(item, f"parts[{index}]")
+        for index, item in enumerate(as_list(document.get("parts"), "parts", least=1, most=MAX_PARTS))
+    )
+    if len({part.part_id for part in parts}) < len(parts):
+        raise RefusedRequestError("two parts share an id", "duplicate_id", "parts")
+    return parts, chinese
+
+
+def _part(item: object, place: str) -> ReplyPart:
+    part = as_object(item, place)
+    evidence = []
+    for index, entry in enumerate(as_list(part.get("evidence"), f"{place}.evidence", most=MAX_EVIDENCE)):
+        where = f"{place}.evidence[{index}]"
+        given = as_object(entry, where)
+        title = as_text(given.get("title"), f"{where}.title", empty=True)
+        text = as_text(given.get("text"), f"{where}.text")
+        evidence.append(Evidence(as_text(given.get("ref"), f"{where}.ref"), title, text))
+    if len({entry.ref for entry in evidence}) < len(evidence):
+        raise RefusedRequestError("two pieces of evidence share a ref", "duplicate_id", f"{place}.evidence")
+    identity = as_text(part.get("part_id"), f"{place}.part_id")
+    question = as_text(part.get("question"), f"{place}.question")
+    return ReplyPart(identity, question, tuple(evidence))
+
+
+def reply(raw: JsonObject, encoder: SentenceEncoder, passages: Passages) -> dict[str, Any]:
+    """Answer ``{"parts": [{"part_id", "outcome": "answer" | "decline", "text", "used": [ref]}]}`` in part order."""
+    parts, chinese = read_document(raw)
+    vectors = encode_questions([part.question for part in parts], encoder)
+    answers = []
+    for part, vector in zip(parts, vectors, strict=True):
+        quotes = choose_quotes(weigh(part, vector, passages, chinese=chinese))
+        used = list(dict.fromkeys(quote.ref for quote in quotes))
+        outcome = "answer" if quotes else "decline"
+        text = join([quote.sentence.text for quote in quotes])
+        answers.append({"part_id": part.part_id, "outcome": outcome, "text": text, "used": used})
+    return {"parts": answers}
+
+
+def weigh(part: ReplyPart, vector: Vectors, passages: Passages, *, chinese: bool) -> list[_Quote]:
+    """Every sentence of the part's evidence with how well it fits the question, in reading order."""
+    prepared = [passages.prepared(entry.title, entry.text) for entry in part.evidence]
+    weights = rarity(words for passage in prepared for words in passage.words)
+    asked = terms(part.question)
+    own, titled, shared = _WEIGHTS
+    found: list[_Quote] = []
+    for entry, passage in zip(part.evidence, prepared, strict=True):
+        near, near_titled = passage.alone @ vector, passage.titled @ vector
+        for index, sentence in enumerate(passage.sentences):
+            score = own * float(near[index]) + titled * float(near_titled[index])
+            score += shared * shared_weight(asked, passage.words[index], weights)
+            score += _OWN_LANGUAGE if sentence.chinese is chinese else 0.0
+            found.append(_Quote(len(found), entry.ref, sentence, round(score, 4)))
+    return found
+
+
+def choose_quotes(weighed: Sequence[_Quote]) -> list[_Quote]:
+    """The best sentence and up to two more that come close, say something else and are in its language."""
+    ranked = sorted(weighed, key=lambda quote: (-quote.score, quote.position))
+    if not ranked or ranked[0].score < _ENOUGH:
+        return []
+    best, *others = ranked
+    chosen = [best]
+    for quote in others:
+        if len(chosen) == MAX_QUOTES or quote.score < max(_ENOUGH, best.score - _NEAR_BEST):
+            break
+        length = sum(len(kept.sentence.text) for kept in chosen) + len(quote.sentence.text)
+        same_language = quote.sentence.chinese is best.sentence.chinese
+        repeats = any(_say_the_same(quote, kept) for kept in chosen)
+        if same_language and not repeats and length <= _LONGEST_ANSWER:
+            chosen.append(quote)
+    return sorted(chosen, key=lambda quote: quote.position)
+
+
+def _say_the_same(one: _Quote, other: _Quote) -> bool:
+    return likeness(terms(one.sentence.text), terms(other.sentence.text), {}) >= _SAME_SAYING
