@@ -1,0 +1,66 @@
+"""The import contracts hold, and each of them is shown to bite: one planted breach per contract is found."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINT = Path(sys.executable).with_name("lint-imports")
+BREACHES = {
+    "layers/turngate/turngate/domain/late.py": "import time\n",
+    "layers/turngate/turngate/domain/upward.py": "import turngate.ports\n",
+    "layers/turngate/turngate/protocol/direct.py": "import turngate.adapters\n",
+    "layers/turngate/turngate/protocol/random_wait.py": "import random\n",
+    "functions/turn/first/handler.py": "import turngate.adapters\nimport boto3\n",
+    "functions/turn/second/handler.py": "import functions.turn.first.handler\n",
+}
+FOUND = (
+    "turngate.domain.late -> time",
+    "turngate.domain.upward -> turngate.ports",
+    "turngate.protocol.direct -> turngate.adapters",
+    "turngate.protocol.random_wait -> random",
+    "functions.turn.first.handler -> turngate.adapters",
+    "functions.turn.first.handler -> boto3",
+    "functions.turn.second.handler -> functions.turn.first.handler",
+)
+
+
+def lint(root: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "PYTHONPATH": os.pathsep.join(["layers/turngate", "."]),
+        "PATH": os.defpath,
+        "PYTHONIOENCODING": "utf-8",
+        "LANG": "C.UTF-8",
+    }
+    return subprocess.run(  # noqa: S603 (our own venv's tool)
+        [str(LINT), "--no-cache"], cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_repository_keeps_its_import_contracts() -> None:
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 broken." in done.stdout
+
+
+@pytest.fixture
+def copy_with_breaches(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "layers" / "turngate", tmp_path / "layers" / "turngate")
+    shutil.copy(ROOT / ".importlinter", tmp_path)
+    (tmp_path / "layers" / "turngate" / "turngate" / "wiring.py").touch()
+    for name, source in BREACHES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+    return tmp_path
+
+
+def test_every_contract_bites(copy_with_breaches: Path) -> None:
+    done = lint(copy_with_breaches)
+    assert done.returncode == 1, done.stderr
+    assert " 0 kept, 5 broken." in done.stdout
+    assert [breach for breach in FOUND if breach not in done.stdout] == []
