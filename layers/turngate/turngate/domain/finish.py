@@ -83,7 +83,7 @@ def plan_finish(account: str, conversation: str, head: Head, run: Run, ending: E
         still_mine = (*still_mine, Equals("mode", "AI"))
     actions: list[Action] = [
         Update("head", keys.head(account, conversation), changes, tuple(removed), still_mine),
-        _run_action(account, conversation, run, ending, now),
+        _run_action(account, conversation, run, ending, evt=evt, next_run=follow_up, now=now),
         run_log.ending(account, run.run, ending.state, now, by=ending.by, outcome=_outcome(ending)),
         log_entry(account, conversation, head.evt + 1, events, now),
     ]
@@ -129,7 +129,9 @@ def start_actions(account: str, conversation: str, run: Run, reason: str, now: i
     )
 
 
-def _run_action(account: str, conversation: str, run: Run, ending: Ending, now: int) -> Update:
+def _run_action(
+    account: str, conversation: str, run: Run, ending: Ending, *, evt: int, next_run: Run | None, now: int
+) -> Update:
     condition: tuple[Term, ...]
     if ending.by == "execution":
         condition = (Equals("state", "running"), Equals("execution", ending.writer))
@@ -141,7 +143,9 @@ def _run_action(account: str, conversation: str, run: Run, ending: Ending, now: 
         "state": ending.state,
         "writer": ending.writer,
         "ended_at": now,
+        "ended_evt": evt,
         "usage": ending.usage.model_dump(),
+        **({"next_run": next_run.run} if next_run else {}),
         **({"problem": ending.problem} if ending.problem else {}),
     }
     return Update("run", keys.run(account, conversation, run.run), changes, keys.DUE_ATTRIBUTES, condition)

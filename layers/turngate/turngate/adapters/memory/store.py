@@ -1,0 +1,91 @@
+"""The one table in memory: linearizable by one lock, conditions evaluated by the domain's own `holds`."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import TYPE_CHECKING
+
+from turngate.domain import keys
+from turngate.domain.fence import require_account
+from turngate.domain.transaction import Check, applied, holds
+from turngate.errors import BrokenInvariantError, ConditionFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from turngate.domain.transaction import Item, Key, Transaction
+
+_MAX_BATCH = 25
+_MAX_ACTIONS = 100
+
+
+class MemoryConversationStore:
+    """A `ConversationStore` over a dict. The due index never lags here."""
+
+    def __init__(self) -> None:
+        self._items: dict[Key, Item] = {}
+        self._lock = threading.Lock()
+
+    def get(self, account: str, wanted: Sequence[Key]) -> dict[Key, Item]:
+        require_account(account, (key.pk for key in wanted))
+        with self._lock:
+            return {key: copy.deepcopy(self._items[key]) for key in wanted if key in self._items}
+
+    def query(
+        self, account: str, pk: str, *, first: str, last: str, limit: int, newest_first: bool = False
+    ) -> list[Item]:
+        require_account(account, (pk,))
+        with self._lock:
+            found = sorted(key for key in self._items if key.pk == pk and first <= key.sk <= last)
+            if newest_first:
+                found.reverse()
+            return [copy.deepcopy({**self._items[key], "sk": key.sk}) for key in found[:limit]]
+
+    def write(self, account: str, transaction: Transaction) -> None:
+        actions = transaction.actions
+        require_account(account, (action.key.pk for action in actions))
+        if not 0 < len(actions) <= _MAX_ACTIONS or len({action.key for action in actions}) != len(actions):
+            raise BrokenInvariantError(
+                f"{transaction.name}: a transaction has 1 to 100 actions on distinct items"
+            )
+        with self._lock:
+            failed = {
+                action.name: copy.deepcopy(self._items.get(action.key))
+                for action in actions
+                if not holds(action.condition, self._items.get(action.key))
+            }
+            if failed:
+                raise ConditionFailedError(transaction.name, failed)
+            for action in actions:
+                if isinstance(action, Check):
+                    continue
+                after = applied(action, self._items.get(action.key))
+                if after is None:
+                    self._items.pop(action.key, None)
+                else:
+                    self._items[action.key] = copy.deepcopy(after)
+
+    def put_all(self, account: str, items: Iterable[tuple[Key, Item]]) -> None:
+        batch = list(items)
+        require_account(account, (key.pk for key, _ in batch))
+        if len(batch) > _MAX_BATCH:
+            raise BrokenInvariantError(f"put_all takes at most {_MAX_BATCH} items, got {len(batch)}")
+        with self._lock:
+            for key, item in batch:
+                self._items[key] = copy.deepcopy(item)
+
+    def due(self, shard: int, until: int, limit: int) -> list[Key]:
+        partition = keys.due_partition(shard)
+        with self._lock:
+            owing = sorted(
+                (item["GSI1SK"], key)
+                for key, item in self._items.items()
+                if item.get("GSI1PK") == partition and item["GSI1SK"] < f"{until + 1:013d}"
+            )
+        return [key for _, key in owing[:limit]]
+
+    def snapshot(self) -> dict[Key, Item]:
+        """All items, for tests that compare states."""
+        with self._lock:
+            return copy.deepcopy(self._items)
