@@ -19,7 +19,6 @@ from tools.marks import Mark, MarksOfTests, read_marks
 
 ROOT = Path(__file__).resolve().parent.parent
 FIRST_LAYERS = ("domain", "machine", "stack")
-NAME_WIDTH = 48
 
 
 def main(argv: Sequence[str], root: Path = ROOT) -> int:
@@ -66,7 +65,7 @@ def summary(features: list[Feature], found: MarksOfTests) -> str:
     rows = [("group", "covered", *layers)]
     for group in dict.fromkeys(item.group for item in features):
         members = [item for item in features if item.group == group]
-        rows.append((f"{group:<2} {members[0].group_name}"[:NAME_WIDTH], *_counts(members, tests, layers)))
+        rows.append((f"{group:<2} {members[0].group_name}", *_counts(members, tests, layers)))
     rows.append(("total", *_counts(features, tests, layers)))
     apart = [item for item in features if not item.counted]
     shown = sum(1 for item in apart if item.number in tests)
@@ -75,6 +74,7 @@ def summary(features: list[Feature], found: MarksOfTests) -> str:
         [
             *_table(rows),
             "",
+            "domain: tests/unit; machine: tests/machines; stack: tests/stack and tests/browser; others by folder.",
             aside,
             "",
             *_table([("invariant", "tests", *layers), *_invariant_rows(found, layers)]),

@@ -1,5 +1,6 @@
 """The import contracts hold, and each of them is shown to bite: one planted breach per contract is found."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -18,6 +19,38 @@ BREACHES = {
     "functions/turn/first/handler.py": "import turngate.adapters\nimport boto3\n",
     "functions/turn/second/handler.py": "import functions.turn.first.handler\n",
 }
+# contracts can only forbid by name; the domain may import nothing else than these
+DOMAIN_MAY_IMPORT = frozenset(
+    [
+        "__future__",
+        "abc",
+        "base64",
+        "bisect",
+        "collections",
+        "copy",
+        "dataclasses",
+        "datetime",
+        "decimal",
+        "enum",
+        "fractions",
+        "functools",
+        "hashlib",
+        "heapq",
+        "hmac",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "re",
+        "string",
+        "textwrap",
+        "types",
+        "typing",
+        "unicodedata",
+        "pydantic",
+        "turngate",
+    ]
+)
 FOUND = (
     "turngate.domain.late -> time",
     "turngate.domain.upward -> turngate.ports",
@@ -64,3 +97,30 @@ def test_every_contract_bites(copy_with_breaches: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert " 0 kept, 5 broken." in done.stdout
     assert [breach for breach in FOUND if breach not in done.stdout] == []
+
+
+def strange_imports(domain: Path) -> set[tuple[str, str]]:
+    """(file, top-level package) of what the domain imports and may not."""
+    found = set()
+    for path in sorted(domain.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            else:
+                continue
+            found |= {(path.name, name.partition(".")[0]) for name in names}
+    return {(file, name) for file, name in found if name not in DOMAIN_MAY_IMPORT}
+
+
+def test_the_domain_imports_pydantic_and_pure_parts_of_the_standard_library_only() -> None:
+    domain = ROOT / "layers" / "turngate" / "turngate" / "domain"
+    assert list(domain.glob("*.py"))
+    assert strange_imports(domain) == set()
+
+
+def test_a_strange_import_of_the_domain_is_found(copy_with_breaches: Path) -> None:
+    domain = copy_with_breaches / "layers" / "turngate" / "turngate" / "domain"
+    (domain / "late.py").write_text("def f():\n    from yaml.nodes import Node\n", encoding="utf-8")
+    assert strange_imports(domain) == {("late.py", "yaml")}
