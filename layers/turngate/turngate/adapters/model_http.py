@@ -1,0 +1,36 @@
+"""What HTTP statuses of a model or embedding endpoint mean to us."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from turngate.errors import ModelUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REQUEST_TIMEOUT = 408
+TOO_MANY_REQUESTS = 429
+_MAX_RETRY_AFTER_S = 3600.0
+
+
+def status_error(status: int, headers: Mapping[str, str]) -> ModelUnavailableError:
+    """The error for a status that is not 2xx. Its text holds the status alone: providers echo the key and the prompt
+    in their messages. A status that says "your request is wrong" is a `server_error` too: to this turn it is the same,
+    and the status tells the operator."""
+    reason = {TOO_MANY_REQUESTS: "rate_limited", REQUEST_TIMEOUT: "timeout"}.get(status, "server_error")
+    return ModelUnavailableError(reason, f"HTTP {status}", _retry_after_ms(headers))
+
+
+def _retry_after_ms(headers: Mapping[str, str]) -> int | None:
+    """`retry-after-ms` or `Retry-After` in seconds (RFC 9110, 10.2.3), at most an hour. A date is not read: providers
+    send seconds, and their clock is not ours."""
+    for name, factor in (("retry-after-ms", 1.0), ("retry-after", 1000.0)):
+        try:
+            wait = float(headers.get(name, "")) * factor
+        except ValueError:
+            continue
+        if math.isfinite(wait) and wait >= 0:
+            return round(min(wait, _MAX_RETRY_AFTER_S * 1000))
+    return None
