@@ -1,0 +1,190 @@
+"""Rules that make AWS calls and Lambda invocations go wrong, as they do in production and never in an emulator.
+
+A rule is JSON. Its match: `service`, `operation`, `function` (all glob patterns; the caller's Lambda name for
+AWS calls), `nth` (only the n-th matching call, from 1), `probability` and `limit` (at most so many injections).
+Its action:
+
+| action | effect on an AWS call |
+|---|---|
+| throttle, TransactionConflict, ProvisionedThroughputExceeded, AccessDenied, InternalServerError | that error |
+| timeout | the answer comes `seconds` late, then as a cut connection |
+| lost_response | executed, then the connection is cut |
+| lost_response_500 | executed, then HTTP 500 |
+| duplicate | executed twice, the second answer is returned |
+
+`where` says whether an error is raised `before` the call is executed (the default) or `after` it.
+For Lambda: `kill_before`, `kill_during` (within `seconds`, random), `kill_after`, `delay` (`seconds`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import threading
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+AwsAction = Literal[
+    "throttle",
+    "TransactionConflict",
+    "ProvisionedThroughputExceeded",
+    "AccessDenied",
+    "InternalServerError",
+    "timeout",
+    "lost_response",
+    "lost_response_500",
+    "duplicate",
+]
+LambdaAction = Literal["kill_before", "kill_during", "kill_after", "delay"]
+AWS_ACTIONS: frozenset[str] = frozenset(get_args(AwsAction))
+LAMBDA_ACTIONS: frozenset[str] = frozenset(get_args(LambdaAction))
+
+
+class FaultRuleError(ValueError):
+    """Raised when a rule names an unknown action or field: a rule that never matches would prove nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRule:
+    """See the module's table. `service` is AWS's endpoint prefix (`dynamodb`, `states`, `sqs`, `execute-api`)."""
+
+    action: str
+    service: str = "*"
+    operation: str = "*"
+    function: str = "*"
+    where: Literal["before", "after"] = "before"
+    probability: float = 1.0
+    nth: int | None = None
+    limit: int | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def parse(cls, given: dict[str, Any]) -> FaultRule:
+        """A rule from its JSON object; `FaultRuleError` names what is wrong."""
+        try:
+            rule = cls(**given)
+        except TypeError as error:
+            raise FaultRuleError(f"{given}: {error}") from error
+        if rule.action not in AWS_ACTIONS | LAMBDA_ACTIONS:
+            known = ", ".join(sorted(AWS_ACTIONS | LAMBDA_ACTIONS))
+            raise FaultRuleError(f"no action {rule.action!r}; known: {known}")
+        if rule.where not in ("before", "after"):
+            raise FaultRuleError("where is 'before' or 'after'")
+        if not 0 <= rule.probability <= 1:
+            raise FaultRuleError("probability is between 0 and 1")
+        return rule
+
+    @property
+    def on_lambda(self) -> bool:
+        """Whether it concerns invocations and not AWS calls."""
+        return self.action in LAMBDA_ACTIONS
+
+    def matches(self, service: str, operation: str, function: str) -> bool:
+        """Whether the names fit; counting and chance come after."""
+        return (
+            fnmatchcase(service, self.service)
+            and fnmatchcase(operation, self.operation)
+            and fnmatchcase(function, self.function)
+        )
+
+
+class FaultPlan:
+    """The rules in force and what they did. One seeded generator decides every chance and every random time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._rules: dict[str, FaultRule] = {}
+        self._seen: dict[str, int] = {}
+        self._injected: dict[str, int] = {}
+        self._random = random.Random(0)  # noqa: S311  # reproducible faults, not secrets
+
+    def add(self, rule: FaultRule) -> str:
+        """Put a rule in force; returns its id."""
+        with self._lock:
+            identity = f"fault-{next(self._numbers)}"
+            self._rules[identity] = rule
+            self._seen[identity] = self._injected[identity] = 0
+            return identity
+
+    def clear(self, seed: int = 0) -> None:
+        """Drop all rules and counts and start the random numbers anew."""
+        with self._lock:
+            self._rules.clear()
+            self._seen.clear()
+            self._injected.clear()
+            self._random.seed(seed)
+
+    def decide(self, on_lambda: bool, service: str, operation: str, function: str) -> FaultRule | None:
+        """The first rule that strikes this call, counted as injected; None when the call is left alone."""
+        with self._lock:
+            for identity, rule in self._rules.items():
+                if rule.on_lambda == on_lambda and rule.matches(service, operation, function):
+                    self._seen[identity] += 1
+                    if self._strikes(identity, rule):
+                        self._injected[identity] += 1
+                        return rule
+        return None
+
+    def uniform(self, highest: float) -> float:
+        """A reproducible random number between 0 and `highest`."""
+        with self._lock:
+            return self._random.uniform(0, highest)
+
+    def report(self) -> dict[str, dict[str, Any]]:
+        """Per rule id: the rule, how many calls it `matched`, how many it `injected`."""
+        with self._lock:
+            return {
+                identity: {
+                    "rule": asdict(rule),
+                    "matched": self._seen[identity],
+                    "injected": self._injected[identity],
+                }
+                for identity, rule in self._rules.items()
+            }
+
+    def _strikes(self, identity: str, rule: FaultRule) -> bool:
+        if rule.limit is not None and self._injected[identity] >= rule.limit:
+            return False
+        if rule.nth is not None:
+            return self._seen[identity] == rule.nth
+        return rule.probability >= 1 or self._random.random() < rule.probability
+
+
+_ERRORS = {
+    "throttle": ("ThrottlingException", "Rate exceeded", 400),
+    "ProvisionedThroughputExceeded": (
+        "ProvisionedThroughputExceededException",
+        "The level of configured provisioned throughput for the table was exceeded.",
+        400,
+    ),
+    "AccessDenied": ("AccessDeniedException", "not authorized (injected)", 400),
+    "InternalServerError": ("InternalServerError", "Internal server error", 500),
+    "lost_response_500": ("InternalServerError", "Internal server error", 500),
+}
+
+
+def error_answer(action: str, items: int) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the AWS JSON error for an action.
+
+    A TransactionConflict cancels a transaction of `items` items, the first of which is named as the cause; for
+    a single-item call (`items` = 0) it is TransactionConflictException.
+    """
+    document: dict[str, Any]
+    if action == "TransactionConflict" and items:
+        reasons = [{"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"}]
+        reasons += [{"Code": "None"}] * (items - 1)
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+        name, status = "TransactionCanceledException", 400
+        document = {"__type": name, "message": message, "Message": message, "CancellationReasons": reasons}
+    elif action == "TransactionConflict":
+        name, status = "TransactionConflictException", 400
+        document = {"__type": name, "message": "Transaction is ongoing for the item"}
+    else:
+        name, message, status = _ERRORS[action]
+        document = {"__type": name, "message": message}
+    headers = {"Content-Type": "application/x-amz-json-1.0", "x-amzn-ErrorType": name}
+    return status, headers, json.dumps(document).encode()

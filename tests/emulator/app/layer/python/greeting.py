@@ -1,0 +1,1 @@
+WHO = "from the layer"
