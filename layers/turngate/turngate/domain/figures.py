@@ -1,0 +1,82 @@
+"""Numbers, codes and negations that a text states: what a paraphrase may neither lose nor invent.
+
+They are compared as sets. Equal sets are no proof that each number still stands by its own condition (F-453); a
+missing or an extra one is proof of drift, and that is all this module claims.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal
+
+_CODE = re.compile(r"(?<![a-z0-9])(?=[a-z0-9_-]*\d)(?=[a-z0-9_-]*[a-z])[a-z0-9]+(?:[_-][a-z0-9]+)*")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)?(?:st|nd|rd|th|h|d|g|kg|km|cm|mm|m|w|v|x|s|min|mah|gb|mb|tb|am|pm)?")
+_NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_MEASURE = "个?工作日|个?自然日|个?小时|个?月|分钟|秒|[天日年周期岁号点次件个元块倍折米斤克]|公斤"
+# 一个, 一次 and 一点 are articles more often than counts
+_HAN_ARTICLE = r"(?<![〇零一二两三四五六七八九十百千万])一(?:个(?!月|小时|工作日|自然日)|[次件点])"
+_HAN_NUMBER = re.compile(rf"(?!{_HAN_ARTICLE})([〇零一二两三四五六七八九十百千万]+)(?=\s*(?:{_MEASURE}))")
+_HAN_DIGITS = {"〇": 0, "零": 0, "两": 2, **{c: n for n, c in enumerate("一二三四五六七八九", start=1)}}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+_UP_TO_NINETEEN = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    " seventeen eighteen nineteen"
+)
+_WORDS = _UP_TO_NINETEEN.split()
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_VALUES = {
+    **{word: n for n, word in enumerate(_WORDS) if word != "one"},  # "one" is mostly a pronoun
+    **{word: n * 10 for n, word in enumerate(_TENS, start=2)},
+}
+_WORD = re.compile(rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_WORDS[1:10])}))?|({'|'.join(_VALUES)}))\b")
+_HAN_NOT = re.compile(r"[不没未无]|(?<![特级区性分类个])别(?!的|人)")
+_HAN_NOT_MEANT = re.compile(r"(.)[不没]\1|有没有|不好意思|不过|差不多|不知道|没关系|没事")
+_LATIN_NOT = re.compile(r"\b(?:not|no|never|without|cannot|none|nothing|neither)\b|n[’']t\b")
+
+
+def numbers_in(text: str) -> frozenset[str]:
+    """The values of the numbers a text states, written as plain decimals: `1,000.0` and `一千元` both give `1000`.
+    Chinese numerals count where a measure word follows, English number words from two upward."""
+    folded = _folded(text)
+    found = {_plain(match.replace(",", "")) for match in _NUMBER.findall(folded)}
+    found |= {str(_han_value(match)) for match in _HAN_NUMBER.findall(folded)}
+    found |= {str(_word_value(*match)) for match in _WORD.findall(folded)}
+    return frozenset(found)
+
+
+def codes_in(text: str) -> frozenset[str]:
+    """Order numbers, models, serial numbers: words of letters and digits, case folded (`sn-20931`, `x5`). A quantity
+    with its unit (`30kg`) is a number, not a code."""
+    return frozenset(code for code in _CODE.findall(_folded(text)) if not _QUANTITY.fullmatch(code))
+
+
+def negates(text: str) -> bool:
+    """Whether the text negates something, in Chinese or English. A-not-A questions (能不能) do not."""
+    folded = _folded(text)
+    return bool(_HAN_NOT.search(_HAN_NOT_MEANT.sub(" ", folded)) or _LATIN_NOT.search(folded))
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _plain(number: str) -> str:
+    value = Decimal(number)
+    return str(value.to_integral_value()) if value == value.to_integral_value() else str(value.normalize())
+
+
+def _han_value(numeral: str) -> int:
+    total = section = digit = 0
+    for character in numeral:
+        if character in _HAN_DIGITS:
+            digit = _HAN_DIGITS[character]
+        elif character == "万":
+            total, section, digit = (total + section + digit or 1) * 10_000, 0, 0
+        else:
+            section, digit = section + (digit or 1) * _HAN_UNITS[character], 0
+    return total + section + digit
+
+
+def _word_value(tens: str, ones: str, word: str) -> int:
+    return _VALUES[word] if word else _VALUES[tens] + (_WORDS.index(ones) if ones else 0)

@@ -1,0 +1,83 @@
+"""Certain questions with certain answers, before any model is asked.
+
+A few phrases ("你好", "who are you", "我的用户编号是什么") have one right answer that the configuration or the login
+context already holds. A model could only add cost and, for identity, a wrong answer. The match is of a whole message,
+so that a greeting in front of a question never swallows the question.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from turngate.domain.shapes import Frozen, TenantContext, TurnInput
+from turngate.domain.texts import normalised, say
+
+if TYPE_CHECKING:
+    from turngate.domain.config import AssistantConfig, PreRouteRule, PreRouting
+    from turngate.domain.shapes import Language, MessageType
+
+_SOCIAL = ("GREETING", "THANKS")
+
+
+class Answered(Frozen):
+    """Every message of the turn was certain; `content` answers them. `rules` names the rules, in message order."""
+
+    kind: Literal["ANSWERED"] = "ANSWERED"
+    rules: tuple[str, ...]
+    content: str
+
+
+class Fresh(Frozen):
+    """Something has to be understood: `input` without the messages that only greet or thank."""
+
+    kind: Literal["FRESH"] = "FRESH"
+    input: TurnInput
+
+
+def fixed_reply(config: AssistantConfig, message_type: MessageType, language: Language) -> str | None:
+    """The reply to a message that is not chat (F-048, F-049); None for chat."""
+    if message_type == "user_chat":
+        return None
+    return say(getattr(config.message_type_replies, message_type), language, config.default_language)
+
+
+def matching_rule(pre_routing: PreRouting, text: str) -> PreRouteRule | None:
+    """The rule one of whose phrases is the whole text, both normalised."""
+    form = normalised(text)
+    if not form:
+        return None
+    for rule in pre_routing.rules:
+        if any(normalised(phrase) == form for phrase in rule.phrases):
+            return rule
+    return None
+
+
+def is_social(rule: PreRouteRule | None) -> bool:
+    """Whether the rule answers a mere greeting or thanks, which may be left out once something else is asked."""
+    return rule is not None and rule.kind in _SOCIAL
+
+
+def rule_reply(rule: PreRouteRule, tenant: TenantContext, language: Language, default: Language) -> str:
+    """The rule's text for this speaker. Ids come from the login context alone (F-045, F-643)."""
+    if rule.kind != "AUTH_CONTEXT":
+        return say(rule.reply, language, default)
+    if tenant.customer is None:
+        return say(rule.reply_guest or {}, language, default)
+    text = say(rule.reply, language, default)
+    return text.replace("{customer}", tenant.customer).replace("{principal}", tenant.principal)
+
+
+def pre_route(config: AssistantConfig, turn_input: TurnInput, tenant: TenantContext) -> Answered | Fresh:
+    """Answer the turn when every one of its messages is certain; otherwise pass on what has to be understood.
+
+    Greetings and thanks beside a question are dropped, not answered: "你好" + "退货需要几天" asks one thing. Among
+    certain messages a question outweighs a greeting, and of several greetings the last is returned."""
+    matched = [(message, matching_rule(config.pre_routing, message.text)) for message in turn_input.messages]
+    asked = [(message, rule) for message, rule in matched if not is_social(rule)] or matched[-1:]
+    rules = {rule.id: rule for _, rule in asked if rule is not None}
+    if not rules or any(rule is None for _, rule in asked):
+        messages = tuple(message for message, _ in asked)
+        return Fresh(input=turn_input.model_copy(update={"messages": messages}))
+    language, default = turn_input.language, config.default_language
+    replies = (rule_reply(rule, tenant, language, default) for rule in rules.values())
+    return Answered(rules=tuple(rules), content="\n\n".join(replies))

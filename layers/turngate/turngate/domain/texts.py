@@ -1,0 +1,59 @@
+"""What can be told of a text without understanding it, and choosing the words for a language.
+
+Matching of fixed phrases compares normalised forms, so that width, case, punctuation, emoji and a softening particle
+do not matter, while nothing that changes the meaning is dropped: 吗, 呢 and 吧 turn statements into questions and stay.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from turngate.domain.shapes import Language, Texts
+
+_HAN = re.compile(r"[\u3400-\u9fff\U00020000-\U0003134f]")
+_LETTERS_PER_HAN = 4  # a Chinese character says about as much as four Latin letters
+_SOFTENERS = "啊呀哦哈啦哟嘛"
+_VARIATION = "\ufe0e\ufe0f"  # choose how an emoji is drawn
+_SENTENCE_END = re.compile(r"[。！？!?；;\n]|\.(?=\s)")
+_ELLIPSIS = "…"
+
+
+def normalised(text: str) -> str:
+    """The form in which phrases are compared: NFKC, case folded, no punctuation, symbols or spaces, no softening
+    particle at the end. Idempotent: folding can undo NFKC, so it is repeated until nothing changes."""
+    while (once := _fold(text)) != text:
+        text = once
+    return text
+
+
+def _fold(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    kept = "".join(c for c in folded if unicodedata.category(c)[0] not in "PSZC" and c not in _VARIATION)
+    return kept.rstrip(_SOFTENERS) or kept
+
+
+def detect_language(text: str, default: Language) -> Language:
+    """The language to answer in: by the share of Chinese characters, `default` where no letter is found."""
+    han = len(_HAN.findall(text))
+    latin = sum(1 for c in text if c.isascii() and c.isalpha())
+    if not han and not latin:
+        return default
+    return "zh-CN" if han * _LETTERS_PER_HAN >= latin else "en"
+
+
+def say(texts: Texts, language: Language, default: Language) -> str:
+    """The text in `language`, else in `default`, else in any language; empty when there is none."""
+    return texts.get(language) or texts.get(default) or next(iter(texts.values()), "")
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` (≥ 3) UTF-8 bytes of the text, ended after a whole sentence where the second half of what
+    fits has one, and marked with … when something is missing."""
+    if len(text.encode()) <= limit:
+        return text
+    head = text.encode()[: limit - len(_ELLIPSIS.encode())].decode(errors="ignore")
+    ends = [match.end() for match in _SENTENCE_END.finditer(head) if match.end() * 2 >= len(head)]
+    return (head[: ends[-1]] if ends else head).rstrip() + _ELLIPSIS
