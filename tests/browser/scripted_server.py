@@ -1,0 +1,328 @@
+"""A chat server that a test plays by hand: it keeps an ordered log, answers `resume`, and leaves the rest to the test.
+
+Three origins, as in the product: the page, the HTTP API (other port, so CORS is real) and the socket. What a client
+sends and the test does not take is an error at the end: a fake that swallows the unexpected proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import socket
+import threading
+import time
+import uuid
+from contextlib import suppress
+from functools import partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import Server, ServerConnection, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PAGE = Path(__file__).parents[2] / "web" / "chat"
+TAKE_TIMEOUT_S = 5.0
+REPLAY_LIMIT = 100
+CONNECTION_LIFE_S = 7200
+
+Frame = dict[str, Any]
+
+
+class Conversation:
+    """The log of one conversation: durable envelopes, `seq` from 1."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self.id = conversation_id
+        self.events: list[Frame] = []
+        self.message_seq = 0
+        self.epoch = 0
+
+
+class _Page(SimpleHTTPRequestHandler):
+    """The page's files and config.json."""
+
+    config: Callable[[], Frame]
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+    def do_GET(self) -> None:
+        if urlsplit(self.path).path != "/config.json":
+            super().do_GET()
+            return
+        body = json.dumps(type(self).config()).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class _Api(BaseHTTPRequestHandler):
+    """Guests, tickets and the event log, across origins."""
+
+    play: ScriptedServer
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+    def do_OPTIONS(self) -> None:
+        self._answer(204, None)
+
+    def do_POST(self) -> None:
+        self._handle("POST")
+
+    def do_GET(self) -> None:
+        self._handle("GET")
+
+    def _handle(self, method: str) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length) or b"{}")
+        status, answer = self.play.http(method, self.path, self.headers.get("Authorization"), body)
+        self._answer(status, answer)
+
+    def _answer(self, status: int, answer: Frame | None) -> None:
+        body = b"" if answer is None else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Access-Control-Allow-Origin", self.play.page_url)
+        self.send_header("Access-Control-Allow-Headers", "Authorization, Content-Type")
+        self.send_header("Access-Control-Allow-Methods", "GET, POST")
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class ScriptedServer:
+    """Start it, open `page_url`, `take` what the page sends, `emit` what it is to see; `close` checks for leftovers."""
+
+    def __init__(self) -> None:
+        self.frames: queue.Queue[Frame] = queue.Queue()
+        self.resumes: queue.Queue[Frame] = queue.Queue()
+        self.requests: queue.Queue[tuple[str, str, str | None]] = queue.Queue()
+        self.conversations: dict[str, Conversation] = {}
+        self.guests: list[str] = []
+        self.valid_tokens: set[str] = set()
+        self.accounts: list[Any] = ["mall"]
+        self.simulated = True
+        self.things_to_try = [
+            {"zh-CN": "退货需要几天?", "en": "How long do refunds take?"},
+            {"zh-CN": "你们的营业时间是?", "en": "What are your opening hours?"},
+        ]
+        self.replay = True
+        self.accepting = True
+        self.refuse_resume: Frame | None = None
+        self.connections: list[ServerConnection] = []
+        self._tickets: set[str] = set()
+        self._lock = threading.RLock()
+        self._start()
+
+    def _start(self) -> None:
+        self._socket: Server = serve(self._serve, "127.0.0.1", 0)
+        self.ws_url = f"ws://127.0.0.1:{self._socket.socket.getsockname()[1]}"
+        api = type("BoundApi", (_Api,), {"play": self})
+        page = type("BoundPage", (_Page,), {"config": staticmethod(self._config)})
+        self._api = ThreadingHTTPServer(("127.0.0.1", 0), api)
+        self._page = ThreadingHTTPServer(("127.0.0.1", 0), partial(page, directory=str(PAGE)))
+        self.http_url = f"http://127.0.0.1:{self._api.server_port}"
+        self.page_url = f"http://127.0.0.1:{self._page.server_port}"
+        self._threads = [
+            threading.Thread(target=server.serve_forever, daemon=True)
+            for server in (self._socket, self._api, self._page)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop everything; fails when the page sent a frame that no test step took."""
+        self.kill_sockets()
+        self._socket.shutdown()
+        for server in (self._api, self._page):
+            server.shutdown()
+            server.server_close()
+        for thread in self._threads:
+            thread.join(5)
+        assert self.frames.empty(), f"frames nobody expected: {list(self.frames.queue)}"
+
+    def _config(self) -> Frame:
+        return {
+            "http_url": self.http_url,
+            "ws_url": self.ws_url,
+            "simulated": self.simulated,
+            "accounts": self.accounts,
+            "things_to_try": self.things_to_try,
+        }
+
+    def http(self, method: str, target: str, authorization: str | None, body: Frame) -> tuple[int, Frame]:
+        """One API request, answered; recorded in `requests`."""
+        url = urlsplit(target)
+        self.requests.put((method, target, authorization))
+        if (method, url.path) == ("POST", "/v1/chat/guests"):
+            assert set(body) == {"account", "language"}
+            token = f"token-{len(self.guests) + 1}"
+            self.guests.append(f"guest:{len(self.guests) + 1}")
+            self.valid_tokens.add(token)
+            expires = time.time() + 3600
+            return 200, {"token": token, "principal": self.guests[-1], "expires_at": int(expires)}
+        if (authorization or "").removeprefix("Bearer ") not in self.valid_tokens:
+            return 401, problem(401, "unauthorized", "Unknown or expired identity")
+        if (method, url.path) == ("POST", "/v1/chat/tickets"):
+            ticket = uuid.uuid4().hex
+            self._tickets.add(ticket)
+            return 200, {"ticket": ticket, "expires_in_s": 60}
+        conversation = self.conversations.get(url.path.split("/")[3])
+        if conversation is None:
+            return 404, problem(404, "conversation_unknown", "No such conversation")
+        query = {name: int(values[0]) for name, values in parse_qs(url.query).items()}
+        events = [e for e in conversation.events if e["seq"] > query["after"]][: query["limit"]]
+        after = events[-1]["seq"] if events else query["after"]
+        return 200, {"events": events, "next_after": after, "last_seq": len(conversation.events)}
+
+    def _serve(self, connection: ServerConnection) -> None:
+        assert connection.request is not None
+        ticket = parse_qs(urlsplit(connection.request.path).query)["ticket"][0]
+        if not self.accepting or ticket not in self._tickets:
+            connection.close()
+            return
+        self._tickets.discard(ticket)
+        with suppress(ConnectionClosed):
+            for text in connection:
+                self._receive(connection, json.loads(text))
+        with self._lock:
+            if connection in self.connections:
+                self.connections.remove(connection)
+
+    def _receive(self, connection: ServerConnection, frame: Frame) -> None:
+        assert frame["v"] == 1
+        if frame["type"] == "resume":
+            self._resume(connection, frame)
+        else:
+            self.frames.put(frame)
+
+    def _resume(self, connection: ServerConnection, frame: Frame) -> None:
+        with self._lock:
+            if self.refuse_resume is not None:
+                self._push(connection, envelope("error", data=self.refuse_resume))
+                self.refuse_resume = None
+                self.resumes.put(frame)
+                return
+            conversation = self.conversations.get(frame.get("conversation_id", ""))
+            events = conversation.events[frame["after_seq"] :] if conversation else []
+            ready = {
+                "session_id": "s-1",
+                "last_seq": len(conversation.events) if conversation else 0,
+                "mode": "AI",
+                "heartbeat_s": 300,
+                "connection_expires_at": int((time.time() + CONNECTION_LIFE_S) * 1000),
+                "limits": {"text_bytes": 8192},
+            }
+            self._push(connection, envelope("session.ready", data=ready))
+            if connection not in self.connections:
+                self.connections.append(connection)
+            if conversation and len(events) > REPLAY_LIMIT:
+                url = f"{self.http_url}/v1/conversations/{conversation.id}/events?after={frame['after_seq']}"
+                gap = {
+                    "from_seq": frame["after_seq"] + 1,
+                    "to_seq": len(conversation.events),
+                    "fetch_url": url,
+                }
+                self._push(connection, envelope("resume.gap", conversation_id=conversation.id, data=gap))
+            elif self.replay:
+                for event in events:
+                    self._push(connection, event)
+        self.resumes.put(frame)
+
+    def take(self, kind: str) -> Frame:
+        """The next frame of the page, which must be of this kind."""
+        frame = self.frames.get(timeout=TAKE_TIMEOUT_S)
+        assert frame["type"] == kind, frame
+        return frame
+
+    def take_resume(self) -> Frame:
+        return self.resumes.get(timeout=TAKE_TIMEOUT_S)
+
+    def emit(self, conversation: Conversation, kind: str, *, push: bool = True, **fields: Any) -> Frame:
+        """Append a durable event and push it to every socket."""
+        with self._lock:
+            event = envelope(kind, conversation_id=conversation.id, epoch=conversation.epoch, **fields)
+            event["seq"] = len(conversation.events) + 1
+            conversation.events.append(event)
+            if push:
+                self.push(event)
+            return event
+
+    def push(self, frame: Frame) -> None:
+        """Send a frame, durable or not, to every socket."""
+        with self._lock:
+            for connection in self.connections:
+                self._push(connection, frame)
+
+    def _push(self, connection: ServerConnection, frame: Frame) -> None:
+        with suppress(ConnectionClosed):
+            connection.send(json.dumps(frame))
+
+    def kill_sockets(self) -> None:
+        """Cut every connection without a goodbye."""
+        with self._lock:
+            for connection in self.connections:
+                with suppress(OSError):
+                    connection.socket.shutdown(socket.SHUT_RDWR)
+            self.connections.clear()
+
+    def accept(self, frame: Frame, run: str | None = "run-1", *, push: bool = True) -> Conversation:
+        """Store a customer's message as the product does: the conversation is a function of its opening message."""
+        opening = frame.get("opening") or frame["client_message_id"]
+        conversation_id = frame.get("conversation_id") or f"c-{opening[:8]}"
+        conversation = self.conversations.setdefault(conversation_id, Conversation(conversation_id))
+        conversation.message_seq += 1
+        conversation.epoch += 1
+        data = {
+            "client_message_id": frame["client_message_id"],
+            "message_id": f"m-{conversation.message_seq}",
+            "run_id": run,
+            "duplicate": False,
+        }
+        seq = conversation.message_seq
+        self.emit(conversation, "message.accepted", push=push, run_id=run, message_seq=seq, data=data)
+        return conversation
+
+    def status(self, conversation: Conversation, phase: str, run: str = "run-1") -> None:
+        """An ephemeral status of a run."""
+        frame = envelope("run.status", conversation_id=conversation.id, epoch=conversation.epoch, run_id=run)
+        self.push({**frame, "after": len(conversation.events), "n": 1, "data": {"phase": phase}})
+
+    def reply(
+        self,
+        conversation: Conversation,
+        content: str,
+        run: str = "run-1",
+        *,
+        outcome: str = "answer",
+        sources: list[Frame] | None = None,
+        simulated: bool = True,
+        push: bool = True,
+    ) -> None:
+        """Commit a run's answer: `message.completed` and `run.completed` of one transaction."""
+        data = {"content": content, "outcome": outcome, "sources": sources or [], "facts": []}
+        seq = conversation.message_seq
+        fields: dict[str, Any] = {"run_id": run, "message_seq": seq, "message_id": f"r-{run}", "push": push}
+        self.emit(conversation, "message.completed", data=data, **fields)
+        usage = {"model_calls": 2, "simulated": simulated}
+        self.emit(
+            conversation, "run.completed", run_id=run, message_seq=seq, push=push, data={"usage": usage}
+        )
+
+
+def envelope(kind: str, *, data: Frame | None = None, **fields: Any) -> Frame:
+    """A server frame with the fields a test gives, the rest null."""
+    frame: Frame = dict.fromkeys(("seq", "conversation_id", "run_id", "message_id", "message_seq", "epoch"))
+    now = int(time.time() * 1000)
+    return {"v": 1, "type": kind, "id": uuid.uuid4().hex, "ts": now, **frame, **fields, "data": data or {}}
+
+
+def problem(status: int, code: str, detail: str) -> Frame:
+    """An RFC 9457 problem document."""
+    return {"type": f"urn:turngate:{code}", "title": code, "status": status, "detail": detail, "code": code}

@@ -1,0 +1,258 @@
+"""The page against a network that fails: nothing said is lost, nothing shown twice, everything in order."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.scripted_server import ScriptedServer, problem
+from tests.browser.test_asking import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import BrowserContext
+
+    from tests.browser.conftest import OpenPage
+
+HALF_HOUR_S = 1800
+
+
+@pytest.mark.covers("F-376")
+@pytest.mark.invariant("I7")
+def test_a_message_in_flight_when_the_socket_dies_is_sent_again_under_its_id(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    ask(page, "How long do refunds take?")
+    frame = server.take("message.send")
+    server.kill_sockets()
+    assert server.take_resume() == {"v": 1, "type": "resume"}
+    again = server.take("message.send")
+    assert again == frame
+    server.reply(server.accept(again), "3 to 5 days.")
+    expect(page.locator(".customer")).to_have_count(1)
+    expect(page.locator(".customer .state")).to_have_text("Answered")
+
+
+@pytest.mark.invariant("I2")
+def test_what_happened_while_away_is_replayed_once_and_in_order(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    ask(page, "First")
+    conversation = server.accept(server.take("message.send"))
+    expect(page.locator(".customer .state")).to_have_text("Received")
+    server.accepting = False
+    server.kill_sockets()
+    expect(page.locator("#connection-text")).to_have_text(re.compile(r"Reconnecting in \d+ s|Connecting…"))
+    ask(page, "Second")
+    expect(page.locator(".customer .state").last).to_have_text("Waiting for the connection…")
+    server.reply(conversation, "Answer to the first.")
+    server.accepting = True
+    resume = server.take_resume()
+    assert (resume["conversation_id"], resume["after_seq"]) == (conversation.id, 1)
+    second = server.take("message.send")
+    assert second["conversation_id"] == conversation.id
+    server.accept(second, "run-2")
+    server.reply(conversation, "Answer to the second.", "run-2")
+    expect(page.locator(".item .body")).to_have_text(
+        ["First", "Answer to the first.", "Second", "Answer to the second."]
+    )
+
+
+@pytest.mark.invariant("I2")
+def test_events_out_of_order_and_twice_are_shown_in_order_and_once(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    server.reply(conversation, "Answer.", push=False)
+    accepted, completed, ended = conversation.events
+    for event in (ended, completed, accepted, completed, ended):
+        server.push(event)
+    expect(page.locator(".item .body")).to_have_text(["Question", "Answer."])
+    expect(page.locator(".assistant .badge")).to_be_visible()
+    expect(page.locator("#run")).to_be_hidden()
+
+
+def test_a_status_of_a_lower_epoch_is_dropped(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    ask(page, "First")
+    conversation = server.accept(server.take("message.send"))
+    ask(page, "Second")
+    server.accept(server.take("message.send"), "run-2")
+    server.status(conversation, "generating", "run-2")
+    expect(page.locator("#phase")).to_have_text("Writing the answer…")
+    conversation.epoch -= 1
+    server.status(conversation, "routing", "run-2")
+    conversation.epoch += 1
+    server.status(conversation, "verifying", "run-2")
+    expect(page.locator("#phase")).to_have_text("Checking the answer…")
+
+
+def test_a_hole_in_the_log_is_asked_for_again(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    server.reply(conversation, "Answer.", push=False)
+    server.push(conversation.events[-1])
+    resume = server.take_resume()
+    assert resume["after_seq"] == 1
+    expect(page.locator(".assistant .body")).to_have_text("Answer.")
+
+
+def test_a_hole_the_socket_does_not_fill_is_read_over_http(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    server.replay = False
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    server.reply(conversation, "Answer.", push=False)
+    server.push(conversation.events[-1])
+    server.take_resume()
+    expect(page.locator(".assistant .body")).to_have_text("Answer.")
+    events = [request for request in server.requests.queue if "/events?" in request[1]]
+    assert events == [
+        ("GET", f"/v1/conversations/{conversation.id}/events?after=1&limit=100", "Bearer token-1")
+    ]
+
+
+def test_a_long_absence_is_caught_up_page_by_page(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    expect(page.locator(".customer .state")).to_have_text("Received")
+    server.accepting = False
+    server.kill_sockets()
+    for number in range(120):
+        server.reply(conversation, f"Answer {number}.", f"run-{number}")
+    server.accepting = True
+    assert server.take_resume()["after_seq"] == 1
+    expect(page.locator(".assistant")).to_have_count(120)
+    targets = [
+        request[1].partition("/events?")[2] for request in server.requests.queue if "/events?" in request[1]
+    ]
+    assert targets == [f"after={after}&limit=100" for after in (1, 101, 201)]
+
+
+def test_a_reload_shows_the_conversation_and_resumes_after_it(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    server.reply(conversation, "Answer.")
+    expect(page.locator(".customer .state")).to_have_text("Answered")
+    page.reload()
+    assert server.take_resume()["after_seq"] == 3
+    expect(page.locator(".item .body")).to_have_text(["Question", "Answer."])
+    assert server.guests == ["guest:1"]
+
+
+def test_a_reload_sends_what_was_not_acknowledged(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    ask(page, "Question")
+    frame = server.take("message.send")
+    page.reload()
+    server.take_resume()
+    assert server.take("message.send") == frame
+
+
+def test_a_message_without_acknowledgement_is_repeated_then_given_up(
+    server: ScriptedServer, new_context: Callable[..., BrowserContext]
+) -> None:
+    page = new_context().new_page()
+    page.clock.install()
+    page.goto(server.page_url)
+    server.take_resume()
+    ask(page, "Question")
+    first = server.take("message.send")
+    for _ in range(3):
+        page.clock.run_for(10_000)
+        assert server.take("message.send") == first
+    page.clock.run_for(10_000)
+    expect(page.locator(".customer .problem")).to_contain_text("The server did not confirm it")
+    page.get_by_role("button", name="Try again").click()
+    assert server.take("message.send") == first
+
+
+def test_an_identity_the_server_no_longer_takes_is_renewed(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    ask(page, "Question")
+    server.accept(server.take("message.send"))
+    expect(page.locator(".customer .state")).to_have_text("Received")
+    server.valid_tokens.clear()
+    server.accepting = False
+    server.kill_sockets()
+    ask(page, "Not sent yet")
+    server.accepting = True
+    assert server.take_resume() == {"v": 1, "type": "resume"}
+    expect(page.locator(".notice")).to_contain_text("a new conversation was started")
+    frame = server.take("message.send")
+    assert frame["text"] == "Not sent yet"
+    assert "conversation_id" not in frame
+    assert server.guests == ["guest:1", "guest:2"]
+
+
+def test_a_conversation_the_server_does_not_know_is_left(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    expect(page.locator(".customer .state")).to_have_text("Received")
+    server.refuse_resume = problem(404, "conversation_unknown", "No such conversation")
+    server.kill_sockets()
+    assert server.take_resume()["conversation_id"] == conversation.id
+    assert server.take_resume() == {"v": 1, "type": "resume"}
+    expect(page.locator(".notice")).to_contain_text("no longer available")
+
+
+def test_the_page_pings_and_renews_its_connection_with_overlap(
+    server: ScriptedServer, new_context: Callable[..., BrowserContext]
+) -> None:
+    page = new_context().new_page()
+    page.clock.install()
+    page.goto(server.page_url)
+    server.take_resume()
+    expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
+    page.clock.fast_forward(301_000)
+    server.take("ping")
+    server.push({"v": 1, "type": "pong", "data": {"last_seq": 0}})
+    old = server.connections[0]
+    page.clock.fast_forward(115 * 60_000 - 301_000)
+    server.take("ping")
+    server.take_resume()
+    assert server.connections[0] is old
+    assert len(server.connections) == 2
+    expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
+
+
+def test_the_customer_can_reconnect_without_waiting(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    server.accepting = False
+    server.kill_sockets()
+    expect(page.get_by_role("button", name="Try now")).to_be_visible()
+    server.accepting = True
+    page.get_by_role("button", name="Try now").click()
+    server.take_resume()
+    expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
+
+
+def test_damaged_storage_does_not_stop_the_page(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    page.evaluate(
+        """() => {
+          localStorage.setItem("turngate.chat.mall.guest", "{not json");
+          localStorage.setItem("turngate.chat.mall.conversation", JSON.stringify({ events: 7 }));
+        }"""
+    )
+    page.reload()
+    assert server.take_resume() == {"v": 1, "type": "resume"}
+    expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
