@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
-from turngate.domain.shapes import Candidate, InputMessage, Language, SubQuestion, TenantContext, TurnInput, Understanding
+from turngate.domain.shapes import (
+    Candidate,
+    InputMessage,
+    Language,
+    SubQuestion,
+    TenantContext,
+    TurnInput,
+    Understanding,
+)
 
 COLLECTIONS = {"sales-kb": True, "repair-kb": True, "staff-kb": False, "guide-kb": True}
 GUEST = TenantContext(account="velo", principal="guest:7f")
@@ -18,7 +26,14 @@ def both(chinese: str, english: str) -> dict[str, str]:
 
 def intent(identity: str, chinese: str, english: str, **more: Any) -> dict[str, Any]:
     texts = both(chinese, english)
-    return {"id": identity, "domain": "shop", "name": texts, "description": texts, "examples": [chinese], **more}
+    return {
+        "id": identity,
+        "domain": "shop",
+        "name": texts,
+        "description": texts,
+        "examples": [chinese],
+        **more,
+    }
 
 
 def entry(identity: str, kind: str, resource: str, **more: Any) -> dict[str, Any]:
@@ -26,7 +41,15 @@ def entry(identity: str, kind: str, resource: str, **more: Any) -> dict[str, Any
 
 
 def rule(identity: str, kind: str, phrases: list[str], reply: dict[str, str], **more: Any) -> dict[str, Any]:
-    return {"id": identity, "owner": "shop", "reason": "certain", "kind": kind, "phrases": phrases, "reply": reply, **more}
+    return {
+        "id": identity,
+        "owner": "shop",
+        "reason": "certain",
+        "kind": kind,
+        "phrases": phrases,
+        "reply": reply,
+        **more,
+    }
 
 
 def config_document() -> dict[str, Any]:
@@ -69,7 +92,12 @@ def config_document() -> dict[str, Any]:
             "rules": [
                 rule("hello", "GREETING", ["你好", "hello"], both("您好！", "Hello!")),
                 rule("thanks", "THANKS", ["谢谢", "thank you"], both("不客气。", "You are welcome.")),
-                rule("who", "SYSTEM", ["你是谁", "who are you"], both("我是小店助手。", "I am the shop's assistant.")),
+                rule(
+                    "who",
+                    "SYSTEM",
+                    ["你是谁", "who are you"],
+                    both("我是小店助手。", "I am the shop's assistant."),
+                ),
                 rule(
                     "user_id",
                     "AUTH_CONTEXT",

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from turngate.domain.config import AssistantConfig, governance_slice, validate_config
 
 from tests.unit.assistant_example import COLLECTIONS, both, config, config_document, entry, intent, rule
+from turngate.domain.config import AssistantConfig, governance_slice, validate_config
 
 MALL = Path(__file__).resolve().parents[2] / "examples" / "mall"
 
@@ -37,7 +37,9 @@ def break_contract(field: str, value: Any) -> dict[str, Any]:
 
 @pytest.mark.covers("F-111", "F-112", "F-116")
 def test_a_contract_may_name_only_what_exists() -> None:
-    assert ("unknown_collection", "contract/0/resource_name") in findings(break_contract("resource_name", "no-kb"))
+    assert ("unknown_collection", "contract/0/resource_name") in findings(
+        break_contract("resource_name", "no-kb")
+    )
     assert ("unknown_intent", "contract/0/intent_id") in findings(break_contract("intent_id", "NOBODY"))
     document = config_document()
     document["contract"][4]["resource_name"] = "no_such_action"
@@ -99,7 +101,10 @@ def test_every_text_exists_in_every_language() -> None:
     document = config_document()
     del document["clarify_reply"]["en"]
     document["system_replies"]["order_entry"]["zh-CN"] = "  "
-    assert findings(document) == {("missing_text", "clarify_reply"), ("missing_text", "system_replies/order_entry")}
+    assert findings(document) == {
+        ("missing_text", "clarify_reply"),
+        ("missing_text", "system_replies/order_entry"),
+    }
 
 
 def test_thresholds_keep_their_order_and_are_finite() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from turngate.domain.contract import authorise, public_fallback
-from turngate.domain.shapes import AllowedRoute, FixedAnswer, Refusal
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, config, governed
+from turngate.domain.contract import authorise, public_fallback
+from turngate.domain.shapes import AllowedRoute, FixedAnswer, Refusal
 
 
 @pytest.mark.covers("F-113", "F-115")
@@ -32,7 +32,9 @@ def test_tools_and_skills_are_said_to_be_not_connected(intent_id: str) -> None:
 
 @pytest.mark.covers("F-644")
 def test_a_guest_is_asked_to_sign_in_before_anything_is_said_about_private_data() -> None:
-    assert authorise(governed(), "ORDER_QUERY", GUEST, "zh-CN") == Refusal(reason="login_required", text="请先登录。")
+    assert authorise(governed(), "ORDER_QUERY", GUEST, "zh-CN") == Refusal(
+        reason="login_required", text="请先登录。"
+    )
     refused = authorise(governed(), "ORDER_QUERY", CUSTOMER, "zh-CN")
     assert refused == Refusal(reason="not_connected", text="还没有接通。")
 

@@ -7,6 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like
 from turngate.domain.contract import FALLBACK
 from turngate.domain.governance import Ruling, govern, resolution_of
 from turngate.domain.shapes import (
@@ -21,8 +23,6 @@ from turngate.domain.shapes import (
     Understanding,
 )
 from turngate.domain.understanding import failed_understanding, read_understanding
-
-from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like
 
 
 def ruled(turn_input: TurnInput, understanding: Understanding, tenant: TenantContext = CUSTOMER) -> Ruling:
@@ -54,8 +54,14 @@ def test_the_threshold_itself_is_trusted(score: float, trusted: bool) -> None:
 @pytest.mark.covers("F-078", "F-079")
 def test_a_sub_question_is_resolved_when_any_candidate_is_trusted() -> None:
     routing = governed().routing
-    assert resolution_of(SubQuestion(text="x", candidates=(Candidate(id="A", score=0.7),)), routing) == "RESOLVED"
-    assert resolution_of(SubQuestion(text="x", candidates=(Candidate(id="A", score=0.3),)), routing) == "NO_TRUSTED"
+    assert (
+        resolution_of(SubQuestion(text="x", candidates=(Candidate(id="A", score=0.7),)), routing)
+        == "RESOLVED"
+    )
+    assert (
+        resolution_of(SubQuestion(text="x", candidates=(Candidate(id="A", score=0.3),)), routing)
+        == "NO_TRUSTED"
+    )
 
 
 @pytest.mark.covers("F-091", "F-095", "F-123")
@@ -69,7 +75,10 @@ def test_a_doubtful_question_gets_public_documents_even_when_it_resembles_a_tool
 @pytest.mark.covers("F-092")
 @pytest.mark.parametrize("scores", [{}, {"RETURN_POLICY": 0.349}])
 def test_a_hopeless_question_is_out_of_scope(scores: dict[str, float]) -> None:
-    assert one("今天股市怎么样", scores) == ("OUT_OF_SCOPE", Refusal(reason="OUT_OF_SCOPE", text="超出范围。"))
+    assert one("今天股市怎么样", scores) == (
+        "OUT_OF_SCOPE",
+        Refusal(reason="OUT_OF_SCOPE", text="超出范围。"),
+    )
 
 
 def test_without_public_collections_doubt_is_out_of_scope() -> None:
@@ -89,7 +98,8 @@ def test_an_incomplete_message_is_asked_back_whatever_the_model_made_of_it(text:
 
 def test_an_incomplete_message_completed_by_another_is_no_longer_incomplete() -> None:
     ruling = ruled(
-        asks("查一下", "退货规则"), looks_like(("查一下", {"ORDER_QUERY": 0.9}), ("退货规则", {"RETURN_POLICY": 0.9}))
+        asks("查一下", "退货规则"),
+        looks_like(("查一下", {"ORDER_QUERY": 0.9}), ("退货规则", {"RETURN_POLICY": 0.9})),
     )
     assert [(p.question, p.outcome) for p in ruling.trace.parts] == [("退货规则", "ROUTED")]
 
@@ -147,9 +157,16 @@ def test_nothing_is_asked_when_every_answer_would_end_the_same() -> None:
 def test_sub_questions_with_one_wording_and_one_end_are_merged() -> None:
     ruling = ruled(
         asks("怎么退货？退货怎么退"),
-        looks_like(("怎么退货", {"RETURN_POLICY": 0.9}), ("怎么退货？", {"RETURN_POLICY": 0.8}), ("多久到账", {"RETURN_POLICY": 0.9})),
+        looks_like(
+            ("怎么退货", {"RETURN_POLICY": 0.9}),
+            ("怎么退货？", {"RETURN_POLICY": 0.8}),
+            ("多久到账", {"RETURN_POLICY": 0.9}),
+        ),
     )
-    assert [(part.part_id, part.question) for part in ruling.parts] == [("p1", "怎么退货"), ("p2", "多久到账")]
+    assert [(part.part_id, part.question) for part in ruling.parts] == [
+        ("p1", "怎么退货"),
+        ("p2", "多久到账"),
+    ]
 
 
 def test_greetings_split_off_by_the_model_are_no_questions() -> None:
@@ -175,7 +192,10 @@ def test_an_obedient_model_cannot_be_talked_into_a_tool_or_another_customer() ->
     answer = {
         "rewritten": text,
         "sub_questions": [
-            {"text": text, "candidates": [{"id": "getOrder", "score": 1.0}, {"id": "ORDER_QUERY", "score": 1.0}]}
+            {
+                "text": text,
+                "candidates": [{"id": "getOrder", "score": 1.0}, {"id": "ORDER_QUERY", "score": 1.0}],
+            }
         ],
         "route": {"kind": "MCP", "resource_name": "getOrder", "user": 7},
     }
@@ -189,7 +209,9 @@ def test_an_obedient_model_cannot_be_talked_into_a_tool_or_another_customer() ->
 
 @pytest.mark.covers("F-355", "F-605", "F-606")
 def test_events_hold_codes_while_the_trace_holds_the_texts() -> None:
-    ruling = ruled(asks("秘密一，秘密二"), looks_like(("秘密一", {"RETURN_POLICY": 0.9}), ("秘密二", {"TUNE_UP": 0.2})))
+    ruling = ruled(
+        asks("秘密一，秘密二"), looks_like(("秘密一", {"RETURN_POLICY": 0.9}), ("秘密二", {"TUNE_UP": 0.2}))
+    )
     events = json.dumps([event.model_dump() for event in ruling.events], ensure_ascii=False)
     assert "秘密" not in events and "超出" not in events
     assert [(e.part, e.data["outcome"], e.data["intent_id"]) for e in ruling.events] == [
@@ -201,7 +223,9 @@ def test_events_hold_codes_while_the_trace_holds_the_texts() -> None:
     assert Ruling.model_validate_json(ruling.model_dump_json()) == ruling
 
 
-anything = st.text(max_size=12) | st.sampled_from(["查一下", "你好", "我的用户编号是什么", "getOrder", "staff-kb"])
+anything = st.text(max_size=12) | st.sampled_from(
+    ["查一下", "你好", "我的用户编号是什么", "getOrder", "staff-kb"]
+)
 candidates = st.builds(
     Candidate,
     id=st.sampled_from([i.id for i in governed().intents] + ["OLD_SALE", "getOrder", "staff-kb", ""]),
@@ -212,7 +236,8 @@ understandings = st.builds(
     status=st.sampled_from(["OK", "ERROR"]),
     rewritten=anything,
     sub_questions=st.lists(
-        st.builds(SubQuestion, text=anything, candidates=st.lists(candidates, max_size=4).map(tuple)), max_size=6
+        st.builds(SubQuestion, text=anything, candidates=st.lists(candidates, max_size=4).map(tuple)),
+        max_size=6,
     ).map(tuple),
 )
 

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from turngate.domain.preroute import Answered, Fresh, fixed_reply, matching_rule, pre_route
-from turngate.domain.shapes import MessageType
-from turngate.domain.texts import cut, detect_language, normalised, say
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, asks, config
+from turngate.domain.preroute import Answered, Fresh, fixed_reply, matching_rule, pre_route
+from turngate.domain.texts import cut, detect_language, normalised, say
+
+if TYPE_CHECKING:
+    from turngate.domain.shapes import MessageType
 
 
 @pytest.mark.covers("F-048", "F-049")
-@pytest.mark.parametrize(("kind", "reply"), [("rule", "收到规则。"), ("form", "收到表单。"), ("other", "请打字。")])
+@pytest.mark.parametrize(
+    ("kind", "reply"), [("rule", "收到规则。"), ("form", "收到表单。"), ("other", "请打字。")]
+)
 def test_messages_that_are_not_chat_get_their_fixed_reply(kind: MessageType, reply: str) -> None:
     assert fixed_reply(config(), kind, "zh-CN") == reply
     assert fixed_reply(config(), "user_chat", "zh-CN") is None
 
 
 @pytest.mark.covers("F-044", "F-046", "F-058", "F-060")
-@pytest.mark.parametrize("text", ["你是谁", "你是谁？", " 你 是 谁 啊 ", "WHO are you?!", "ｗｈｏ　ａｒｅ　ｙｏｕ", "你是谁😀"])
+@pytest.mark.parametrize(
+    "text", ["你是谁", "你是谁？", " 你 是 谁 啊 ", "WHO are you?!", "ｗｈｏ　ａｒｅ　ｙｏｕ", "你是谁😀"]
+)
 def test_a_certain_question_is_answered_however_it_is_written(text: str) -> None:
     assert pre_route(config(), asks(text), GUEST) == Answered(rules=("who",), content="我是小店助手。")
 
 
 @pytest.mark.covers("F-047")
-@pytest.mark.parametrize("text", ["你是谁家的", "你好，退货需要几天", "who are you selling to", "你是谁吗", "？！", "谢"])
+@pytest.mark.parametrize(
+    "text", ["你是谁家的", "你好，退货需要几天", "who are you selling to", "你是谁吗", "？！", "谢"]
+)
 def test_only_a_whole_message_matches(text: str) -> None:
     turn_input = asks(text)
     assert pre_route(config(), turn_input, GUEST) == Fresh(input=turn_input)
@@ -61,7 +71,9 @@ def test_several_certain_messages_get_one_reply() -> None:
 
 
 def test_a_rule_answers_in_the_language_of_the_turn() -> None:
-    assert pre_route(config(), asks("hello", language="en"), GUEST) == Answered(rules=("hello",), content="Hello!")
+    assert pre_route(config(), asks("hello", language="en"), GUEST) == Answered(
+        rules=("hello",), content="Hello!"
+    )
 
 
 @given(st.text(max_size=40))
@@ -78,7 +90,12 @@ def test_nothing_but_a_listed_phrase_is_pre_routed(text: str, tail: str) -> None
 
 @pytest.mark.parametrize(
     ("text", "language"),
-    [("退货需要几天", "zh-CN"), ("iPhone 15 Pro Max 能退吗", "zh-CN"), ("How long do refunds take?", "en"), ("123?", "en")],
+    [
+        ("退货需要几天", "zh-CN"),
+        ("iPhone 15 Pro Max 能退吗", "zh-CN"),
+        ("How long do refunds take?", "en"),
+        ("123?", "en"),
+    ],
 )
 def test_the_language_is_that_of_most_of_the_letters(text: str, language: str) -> None:
     assert detect_language(text, "en") == language

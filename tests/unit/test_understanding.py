@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.unit.assistant_example import asks, governed
 from turngate.domain.figures import codes_in, negates, numbers_in
 from turngate.domain.shapes import HistoryMessage, SubQuestion
 from turngate.domain.understanding import (
@@ -17,8 +19,6 @@ from turngate.domain.understanding import (
     read_understanding,
     understanding_request,
 )
-
-from tests.unit.assistant_example import asks, governed
 
 KNOWN = {intent.id for intent in governed().intents}
 
@@ -42,13 +42,19 @@ def scores(reading: Reading, index: int = 0) -> list[tuple[str, float]]:
 
 @pytest.mark.covers("F-061", "F-070")
 def test_the_request_shows_input_history_and_enabled_intents_as_data() -> None:
-    history = (HistoryMessage(role="customer", text="买了头盔"), HistoryMessage(role="assistant", text="好的"))
+    history = (
+        HistoryMessage(role="customer", text="买了头盔"),
+        HistoryMessage(role="assistant", text="好的"),
+    )
     request = understanding_request(asks("能退吗", "谢谢"), history, governed())
     document = json.loads(request.user)
     assert list(document) == ["task", "input", "history", "language", "intents"]
     assert document["task"] == "understand"
     assert document["input"] == [{"message_seq": 1, "text": "能退吗"}, {"message_seq": 2, "text": "谢谢"}]
-    assert document["history"] == [{"role": "customer", "text": "买了头盔"}, {"role": "assistant", "text": "好的"}]
+    assert document["history"] == [
+        {"role": "customer", "text": "买了头盔"},
+        {"role": "assistant", "text": "好的"},
+    ]
     assert document["language"] == "zh-CN"
     assert document["intents"][0] == {
         "id": "RETURN_POLICY",
@@ -84,7 +90,10 @@ def test_a_compound_question_is_read_as_its_parts() -> None:
 
 @pytest.mark.covers("F-075")
 def test_unknown_and_disabled_intents_are_dropped_and_counted() -> None:
-    reading = read("退货", sub("退货", candidate("REFUND_ALL", 1), candidate("OLD_SALE", 0.9), candidate("RETURN_POLICY", 0.6)))
+    reading = read(
+        "退货",
+        sub("退货", candidate("REFUND_ALL", 1), candidate("OLD_SALE", 0.9), candidate("RETURN_POLICY", 0.6)),
+    )
     assert scores(reading) == [("RETURN_POLICY", 0.6)]
     assert reading.dropped == {"unknown_intent": 2}
 
@@ -95,7 +104,9 @@ def test_only_unknown_intents_leave_a_question_that_nothing_claims() -> None:
     assert scores(reading) == []
 
 
-@pytest.mark.parametrize("score", [-0.1, 1.01, float("nan"), float("inf"), "0.9", "NaN", True, None, [1], 10**400])
+@pytest.mark.parametrize(
+    "score", [-0.1, 1.01, float("nan"), float("inf"), "0.9", "NaN", True, None, [1], 10**400]
+)
 def test_a_score_that_is_no_score_is_dropped(score: Any) -> None:
     reading = read("退货", sub("退货", candidate("ORDER_QUERY", score), candidate("RETURN_POLICY", 0.6)))
     assert scores(reading) == [("RETURN_POLICY", 0.6)]
@@ -163,7 +174,9 @@ def test_an_answer_without_a_readable_sub_question_is_an_error(answer: dict[str,
 def test_wording_that_lost_or_invented_something_gives_way_to_the_original(
     original: str, wording: str, drift: tuple[str, ...]
 ) -> None:
-    reading = read(original, sub(wording, candidate("RETURN_POLICY", 0.8)), sub("还有", candidate("ORDER_QUERY", 0.9)))
+    reading = read(
+        original, sub(wording, candidate("RETURN_POLICY", 0.8)), sub("还有", candidate("ORDER_QUERY", 0.9))
+    )
     assert reading.drift == drift
     assert [s.text for s in reading.understanding.sub_questions] == [original]
     assert reading.understanding.rewritten == original
@@ -197,23 +210,36 @@ def test_what_the_dialogue_said_before_may_complete_the_question() -> None:
 
 @pytest.mark.covers("F-355")
 def test_what_is_reported_of_a_reading_holds_codes_and_no_text() -> None:
-    reading = read("退 7 件", sub("秘密", candidate("秘密", 0.5), candidate("ORDER_QUERY", "秘密")), sub("退", candidate("ORDER_QUERY", 1)))
+    reading = read(
+        "退 7 件",
+        sub("秘密", candidate("秘密", 0.5), candidate("ORDER_QUERY", "秘密")),
+        sub("退", candidate("ORDER_QUERY", 1)),
+    )
     assert "秘密" not in json.dumps([reading.dropped, reading.drift], ensure_ascii=False)
     assert reading.dropped and reading.drift
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8) | st.sampled_from(sorted(KNOWN)),
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.sampled_from(sorted(KNOWN)),
     lambda inner: (
         st.lists(inner, max_size=4)
-        | st.dictionaries(st.sampled_from(["id", "score", "text", "candidates", "sub_questions"]), inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["id", "score", "text", "candidates", "sub_questions"]), inner, max_size=4
+        )
     ),
     max_leaves=20,
 )
 
 
 @given(st.dictionaries(st.sampled_from(["rewritten", "sub_questions"]), json_values))
-def test_any_answer_at_all_is_read_without_failing_into_known_ids_and_sane_scores(answer: dict[str, Any]) -> None:
+def test_any_answer_at_all_is_read_without_failing_into_known_ids_and_sane_scores(
+    answer: dict[str, Any],
+) -> None:
     understanding = read_understanding(answer, governed(), asks("退货")).understanding
     assert (understanding.status == "ERROR") == (not understanding.sub_questions)
     for question in understanding.sub_questions:
@@ -254,6 +280,8 @@ def test_codes_are_words_of_letters_and_digits_but_quantities_are_not() -> None:
     assert codes_in("SN-20931 和 X5 共 30kg, 2nd") == {"sn-20931", "x5"}
 
 
-@pytest.mark.parametrize(("text", "negative"), [("特别的级别", False), ("别退", True), ("有没有货", False), ("Don't", True)])
+@pytest.mark.parametrize(
+    ("text", "negative"), [("特别的级别", False), ("别退", True), ("有没有货", False), ("Don't", True)]
+)
 def test_negation_is_told_from_words_that_only_look_like_it(text: str, negative: bool) -> None:
     assert negates(text) is negative
