@@ -3,7 +3,8 @@
 The transition functions return a `Transaction`; a store executes it. Both the DynamoDB adapter and the memory
 adapter read the same value, so the protocol that tests explore is the protocol that runs.
 
-A condition is a conjunction of terms. A term on an item that does not exist is false, except `Absent`.
+A condition is a conjunction of terms. A term on an item that does not exist is false, except `Absent`. Values of
+different types are never equal and never ordered (to DynamoDB, true is not 1).
 """
 
 from __future__ import annotations
@@ -138,13 +139,13 @@ def _term_holds(term: Term, item: Item | None) -> bool:
         case _ if item is None or term.name not in item:
             return False
         case Equals(name=name, value=value):
-            return bool(item[name] == value)
+            return type(item[name]) is type(value) and bool(item[name] == value)
         case OneOf(name=name, values=values):
             return item[name] in values
         case AtMost(name=name, value=bound):
-            return bool(item[name] <= bound)
+            return type(item[name]) is int and item[name] <= bound
         case AtLeast(name=name, value=bound):
-            return bool(item[name] >= bound)
+            return type(item[name]) is int and item[name] >= bound
 
 
 def applied(action: Action, item: Item | None) -> Item | None:
