@@ -9,7 +9,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from turngate.adapters.dynamodb.marshal import Expression, from_attributes, to_attributes, to_value
 from turngate.domain import keys
@@ -63,6 +63,8 @@ class DynamoDBConversationStore:
         self, account: str, pk: str, *, first: str, last: str, limit: int, newest_first: bool = False
     ) -> list[Item]:
         require_account(account, (pk,))
+        if first > last:  # BETWEEN refuses what is only an empty range
+            return []
         answer = self._call(
             self._client.query,
             TableName=self._table,
@@ -172,6 +174,8 @@ class DynamoDBConversationStore:
             if code in _UNKNOWN_OUTCOME:
                 raise TransientError(code) from error
             raise BrokenInvariantError(f"{code}: {error.response['Error'].get('Message', '')}") from error
+        except ParamValidationError as error:  # never sent
+            raise BrokenInvariantError(str(error)) from error
         except BotoCoreError as error:  # timeouts and broken connections: the write may have happened
             raise TransientError(type(error).__name__) from error
 
