@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turngate.domain import keys
 from turngate.domain.fence import require_account
@@ -57,23 +57,25 @@ class MemoryConversationStore:
             }
             if failed:
                 raise ConditionFailedError(transaction.name, failed)
-            for action in actions:
-                if isinstance(action, Check):
-                    continue
-                after = applied(action, self._items.get(action.key))
-                if after is None:
-                    self._items.pop(action.key, None)
+            after = {
+                action.key: _stored(applied(action, self._items.get(action.key)))
+                for action in actions
+                if not isinstance(action, Check)
+            }
+            for key, item in after.items():
+                if item is None:
+                    self._items.pop(key, None)
                 else:
-                    self._items[action.key] = copy.deepcopy(after)
+                    self._items[key] = item
 
     def put_all(self, account: str, items: Iterable[tuple[Key, Item]]) -> None:
         batch = list(items)
         require_account(account, (key.pk for key, _ in batch))
         if len(batch) > _MAX_BATCH:
             raise BrokenInvariantError(f"put_all takes at most {_MAX_BATCH} items, got {len(batch)}")
+        stored = {key: _stored(item) for key, item in batch}
         with self._lock:
-            for key, item in batch:
-                self._items[key] = copy.deepcopy(item)
+            self._items.update(stored)
 
     def due(self, shard: int, until: int, limit: int) -> list[Key]:
         partition = keys.due_partition(shard)
@@ -89,3 +91,15 @@ class MemoryConversationStore:
         """All items, for tests that compare states."""
         with self._lock:
             return copy.deepcopy(self._items)
+
+
+def _stored(value: Any) -> Any:  # noqa: ANN401 - item values are open by nature
+    """A copy as DynamoDB would give it back; refuses what DynamoDB cannot hold, so that no test learns it too late."""
+    match value:
+        case None | bool() | int() | str() | bytes():
+            return value
+        case list() | tuple():
+            return [_stored(each) for each in value]
+        case dict():
+            return {name: _stored(each) for name, each in value.items()}
+    raise BrokenInvariantError(f"no DynamoDB type for {type(value).__name__}")
