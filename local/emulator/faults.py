@@ -13,7 +13,9 @@ Its action:
 | duplicate | executed twice, the second answer is returned |
 
 `where` says whether an error is raised `before` the call is executed (the default) or `after` it.
-For Lambda: `kill_before`, `kill_during` (within `seconds`, random), `kill_after`, `delay` (`seconds`).
+Service `states-task` is what a Task state calls directly (operations `lambda:invoke`, `sqs:sendMessage`): errors,
+`lost_response` and `duplicate`. For Lambda invocations, whoever makes them: `kill_before`, `kill_during` (within
+`seconds`, random), `kill_after`, `delay` (`seconds`), `invoke_twice` (AWS may repeat an asynchronous one).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ AwsAction = Literal[
     "lost_response_500",
     "duplicate",
 ]
-LambdaAction = Literal["kill_before", "kill_during", "kill_after", "delay"]
+LambdaAction = Literal["kill_before", "kill_during", "kill_after", "delay", "invoke_twice"]
 AWS_ACTIONS: frozenset[str] = frozenset(get_args(AwsAction))
 LAMBDA_ACTIONS: frozenset[str] = frozenset(get_args(LambdaAction))
 
@@ -164,6 +166,13 @@ _ERRORS = {
     "InternalServerError": ("InternalServerError", "Internal server error", 500),
     "lost_response_500": ("InternalServerError", "Internal server error", 500),
 }
+
+
+def task_error(operation: str, action: str) -> str:
+    """The error name a Task state sees, for example `SQS.ThrottlingException`."""
+    service = operation.partition(":")[0]
+    prefix = {"sqs": "SQS", "lambda": "Lambda", "dynamodb": "DynamoDB"}.get(service, service)
+    return f"{prefix}.{_ERRORS.get(action, _ERRORS['InternalServerError'])[0]}"
 
 
 def error_answer(action: str, items: int) -> tuple[int, dict[str, str], bytes]:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from local.emulator import stock
-from local.emulator.faults import FaultPlan, FaultRule, error_answer
+from local.emulator.faults import FaultPlan, FaultRule, error_answer, task_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _cut: ContextVar[dict[str, bool] | None] = ContextVar("cut", default=None)
 _CONNECTION_OPERATIONS = {"POST": "PostToConnection", "GET": "GetConnection", "DELETE": "DeleteConnection"}
+# IAM names the action otherwise than the API names the operation
+_OPERATION_OF_ACTION = {"InvokeFunction": "Invoke"}
 _BAD_GATEWAY: Answer = (500, {"Content-Type": "application/json"}, b"{}")
 
 
@@ -50,7 +52,10 @@ class AwsTap:
             routing = app._routing_params(method, path, headers, body, query)
             service = router.detect_service(method, path, headers, routing)
             action = actions.extract_iam_action(service, method, path, headers, body, routing) or ""
-            operation = _target_operation(headers) or action.partition(":")[2] or f"{method} {path}"
+            action = action.partition(":")[2]
+            operation = (
+                _target_operation(headers) or _OPERATION_OF_ACTION.get(action, action) or f"{method} {path}"
+            )
 
             async def call() -> Answer:
                 answer: Answer = await stock_dispatch(method, path, headers, body, query, request_id)
@@ -86,11 +91,8 @@ class AwsTap:
             async def send_or_cut(message: dict[str, Any]) -> None:
                 if not mark["cut"]:
                     await send(message)
-                elif message["type"] == "http.response.start":
-                    # a body is promised and never sent: the server has to close the connection
-                    promised = [(b"content-length", b"1000000"), (b"content-type", b"application/json")]
-                    await send({"type": "http.response.start", "status": 200, "headers": promised})
-                    await send({"type": "http.response.body", "body": b"{", "more_body": False})
+                else:
+                    _connection(send).abort()
 
             await application(scope, receive, send_or_cut)
 
@@ -153,10 +155,15 @@ class AwsTap:
 
 
 class StateTap:
-    """Records each state a machine enters, also inside a Map, where ministack's history has no events."""
+    """Records each state a machine enters, also inside a Map, where ministack's history has no events.
 
-    def __init__(self, recorder: Recorder) -> None:
+    What a Task state calls directly (`sqs:sendMessage`, `lambda:invoke`) never leaves ministack as an AWS call;
+    rules strike it as service `states-task`.
+    """
+
+    def __init__(self, recorder: Recorder, faults: FaultPlan) -> None:
         self._recorder = recorder
+        self._faults = faults
 
     def install(self) -> None:
         """Wrap the functions that run one state."""
@@ -165,6 +172,21 @@ class StateTap:
             self._wrap(states, f"_execute_{kind}", context_position=2)
         for kind in ("task", "map", "parallel"):
             self._wrap(states, f"_execute_{kind}", context_position=3)
+        stock_invoke = states._invoke_resource
+
+        def invoke(resource: str, given: Foreign) -> Foreign:
+            operation = resource.partition(":states:::")[2] or "lambda:invoke"
+            rule = self._faults.decide(False, "states-task", operation, "")
+            if rule is None:
+                return stock_invoke(resource, given)
+            self._recorder.write("fault", action=rule.action, service="states-task", operation=operation)
+            if rule.where == "after" or rule.action in ("duplicate", "lost_response"):
+                stock_invoke(resource, given)
+            if rule.action == "duplicate":
+                return stock_invoke(resource, given)
+            raise states._ExecutionError(task_error(operation, rule.action), "injected")
+
+        states._invoke_resource = invoke
 
     def _wrap(self, states: Foreign, name: str, context_position: int) -> None:
         stock_execute = getattr(states, name)
@@ -182,6 +204,13 @@ class StateTap:
             return stock_execute(definition, *arguments)
 
         setattr(states, name, execute)
+
+
+def _connection(send: Foreign) -> Foreign:
+    """The transport under an ASGI `send` of hypercorn: stream, HTTP protocol, server, each bound to the next."""
+    stream = send.__self__
+    protocol = stream.send.__self__
+    return protocol.send.__self__.writer.transport
 
 
 def _target_operation(headers: dict[str, str]) -> str:

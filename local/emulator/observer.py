@@ -6,7 +6,7 @@ Recorded, one JSON line each (`recorder.py`):
 |---|---|
 | aws | service, operation, caller (function or access key), user_agent, bytes, status, error, request (DynamoDB) |
 | lambda | function, request_id, ms, outcome (ok, error, timeout, exit), cold, error |
-| state | machine, execution, type, name, resource, attempt: one line each time a state is entered |
+| state | machine, execution, type, name, resource: one line each time a state is entered |
 | fault | action and what it struck |
 
 Faults are told over HTTP: `POST /_turngate/faults` (a rule, see `faults.py`), `GET` (rules with counts),
@@ -47,7 +47,7 @@ class Observer:
     def attach(self, application: Foreign) -> Foreign:
         """Tap ministack's dispatchers; returns the ASGI application to serve instead of `application`."""
         self._aws.install()
-        StateTap(self.recorder).install()
+        StateTap(self.recorder, self.faults).install()
         return _WithAdministration(self._aws.cutting(application), self)
 
     def close(self) -> None:
@@ -65,7 +65,12 @@ class Observer:
         self._pools = pools
         self._aws.learn_caller(dict(spec.credentials).get("AWS_ACCESS_KEY_ID", ""), spec.name)
         started = time.perf_counter()
-        outcome = pools.invoke(spec, event, request_id, trace_id, self._plan(spec.name, request_id))
+        rule = self.faults.decide(True, "lambda", "Invoke", spec.name)
+        if rule is not None:
+            self.recorder.write("fault", action=rule.action, function=spec.name, request_id=request_id)
+        if rule is not None and rule.action == "invoke_twice":
+            pools.invoke(spec, event, request_id, trace_id)
+        outcome = pools.invoke(spec, event, request_id, trace_id, self._plan(rule))
         error = (
             outcome.body.get("errorType") if outcome.kind != "ok" and isinstance(outcome.body, dict) else None
         )
@@ -80,11 +85,9 @@ class Observer:
         )
         return outcome
 
-    def _plan(self, function: str, request_id: str) -> KillPlan | None:
-        rule = self.faults.decide(True, "lambda", "Invoke", function)
+    def _plan(self, rule: FaultRule | None) -> KillPlan | None:
         if rule is None:
             return None
-        self.recorder.write("fault", action=rule.action, function=function, request_id=request_id)
         match rule.action:
             case "delay":
                 return KillPlan(delay=rule.seconds)
@@ -92,8 +95,10 @@ class Observer:
                 return KillPlan(kill="before")
             case "kill_after":
                 return KillPlan(kill="after")
-            case _:
+            case "kill_during":
                 return KillPlan(kill="during", during_seconds=self.faults.uniform(rule.seconds))
+            case _:
+                return None
 
 
 class _WithAdministration:

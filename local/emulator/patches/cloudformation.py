@@ -28,34 +28,6 @@ def expand_the_body_of_http_apis(context: PatchContext) -> None:
     translator.transform = transform
 
 
-@patch("http-api-cors")
-def write_cors_configuration_as_the_service_reads_it(context: PatchContext) -> None:
-    """`CorsConfiguration` of an HTTP API answers a preflight with 204.
-
-    Stock stores the template's PascalCase keys and reads camelCase ones, so every preflight gets 403.
-    """
-    provisioners = stock.module("services.cloudformation.provisioners")
-    handlers = provisioners._RESOURCE_HANDLERS["AWS::ApiGatewayV2::Api"]
-
-    def with_camel_case(properties: dict[str, Any]) -> dict[str, Any]:
-        cors = properties.get("CorsConfiguration")
-        if not isinstance(cors, dict):
-            return properties
-        return {**properties, "CorsConfiguration": {k[:1].lower() + k[1:]: v for k, v in cors.items()}}
-
-    stock_create, stock_update = handlers["create"], handlers["update"]
-
-    def create(logical_id: str, properties: dict[str, Any], stack: str) -> Foreign:
-        return stock_create(logical_id, with_camel_case(properties), stack)
-
-    def update(
-        physical_id: str, old: dict[str, Any], new: dict[str, Any], *rest: Foreign, **named: Foreign
-    ) -> Foreign:
-        return stock_update(physical_id, with_camel_case(old), with_camel_case(new), *rest, **named)
-
-    handlers["create"], handlers["update"] = create, update
-
-
 @patch("table-ttl")
 def switch_ttl_on_as_the_template_says(context: PatchContext) -> None:
     """`TimeToLiveSpecification` of a table is in force after the deployment.

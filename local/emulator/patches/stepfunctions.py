@@ -325,10 +325,14 @@ def bound_and_spread_the_delays_of_retries(context: PatchContext) -> None:
         retrier, index = stock_find(retriers, error, counts)
         if retrier is None:
             return retrier, index
-        delay = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** counts.get(index, 0)
-        delay = min(delay, retrier.get("MaxDelaySeconds", delay))
-        if retrier.get("JitterStrategy") == "FULL":
-            delay = spread.uniform(0, delay)
+        delay = retry_delay(retrier, counts.get(index, 0), spread)
         return {**retrier, "IntervalSeconds": delay, "BackoffRate": 1.0}, index
 
     states._find_matching_retrier = find
+
+
+def retry_delay(retrier: Record, attempts: int, spread: random.Random) -> float:
+    """Seconds to wait before the next attempt, after `attempts` retries by this retrier."""
+    delay: float = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** attempts
+    delay = min(delay, retrier.get("MaxDelaySeconds", delay))
+    return spread.uniform(0, delay) if retrier.get("JitterStrategy") == "FULL" else delay

@@ -12,7 +12,6 @@ management = boto3.client("apigatewaymanagementapi", endpoint_url=os.environ["CO
 def handler(event, context):
     request = event["requestContext"]
     if request["routeKey"] in ("$connect", "$disconnect"):
-        print(request["routeKey"])
         return {"statusCode": 200}
     frame = json.loads(event["body"])
     if frame["type"] == "fail":

@@ -1,0 +1,206 @@
+"""Recorder and fault injection: what tests of the product count with and break things with."""
+
+import json
+import time
+
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError, HTTPClientError
+
+from local.deploy import EmulatorError
+from local.emulator.faults import FaultPlan, FaultRule, FaultRuleError
+from tests.emulator.world import code_of
+
+KEY = {"PK": {"S": "T#a#R#fault"}, "SK": {"S": "-"}}
+
+
+def put(world, partition, client=None):
+    item = {"PK": {"S": partition}, "SK": {"S": "-"}}
+    (client or world.client("dynamodb")).put_item(TableName=world["Table"], Item=item)
+
+
+@pytest.mark.parametrize(
+    ("action", "code"),
+    [
+        ("throttle", "ThrottlingException"),
+        ("ProvisionedThroughputExceeded", "ProvisionedThroughputExceededException"),
+        ("AccessDenied", "AccessDeniedException"),
+        ("InternalServerError", "InternalServerError"),
+        ("TransactionConflict", "TransactionConflictException"),
+    ],
+)
+def test_an_error_before_the_call_leaves_no_trace(faulty, action, code):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action=action)
+    assert code_of(lambda: put(faulty, f"before#{action}")) == code
+    assert faulty.item(f"before#{action}") is None
+
+
+def test_an_error_after_the_call_hides_that_it_was_done(faulty):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="throttle", where="after")
+    assert code_of(lambda: put(faulty, "after")) == "ThrottlingException"
+    assert faulty.item("after") is not None
+
+
+def test_a_conflict_cancels_a_transaction_with_reasons(faulty):
+    faulty.emulator.add_fault(
+        service="dynamodb", operation="TransactWriteItems", action="TransactionConflict"
+    )
+    dynamodb = faulty.client("dynamodb")
+    writes = [{"Put": {"TableName": faulty["Table"], "Item": KEY | {"n": {"N": str(n)}}}} for n in range(2)]
+    with pytest.raises(dynamodb.exceptions.TransactionCanceledException) as cancelled:
+        dynamodb.transact_write_items(TransactItems=writes)
+    assert [reason["Code"] for reason in cancelled.value.response["CancellationReasons"]] == [
+        "TransactionConflict",
+        "None",
+    ]
+
+
+@pytest.mark.parametrize("action", ["lost_response", "timeout"])
+def test_a_cut_connection_is_a_connection_error(faulty, action):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action=action)
+    with pytest.raises(HTTPClientError):
+        put(faulty, f"cut#{action}")
+    assert (faulty.item(f"cut#{action}") is not None) == (action == "lost_response")
+
+
+def test_a_timeout_holds_the_answer_back(faulty):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="timeout", seconds=1.5)
+    impatient = faulty.client("dynamodb", config=Config(read_timeout=0.3))
+    started = time.monotonic()
+    with pytest.raises(HTTPClientError):
+        put(faulty, "late", impatient)
+    assert time.monotonic() - started < 1.4
+
+
+def test_an_sdk_that_retries_survives_one_lost_response(faulty):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="lost_response", nth=1)
+    retrying = faulty.client("dynamodb", config=Config(retries={"total_max_attempts": 3}))
+    put(faulty, "retried", retrying)
+    assert faulty.item("retried") is not None
+
+
+def test_a_duplicated_start_runs_two_express_executions(faulty):
+    faulty.emulator.add_fault(service="states", operation="StartExecution", action="duplicate", limit=1)
+    faulty.finished(faulty.start("Express", "doubled", do="ask", op="echo"))
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        states = faulty.emulator.records("state")
+        executions = {s["execution"] for s in states if ":doubled:" in s["execution"] and s["name"] == "Ask"}
+        if len(executions) == 2:
+            break
+        time.sleep(0.02)
+    assert len(executions) == 2
+
+
+def test_only_the_nth_matching_call_is_struck(faulty):
+    rule = faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="throttle", nth=2)
+    outcomes = [code_of(lambda n=n: put(faulty, f"nth#{n}")) for n in range(3)]
+    assert outcomes == ["ok", "ThrottlingException", "ok"]
+    counts = faulty.emulator.faults()[rule]
+    assert (counts["matched"], counts["injected"]) == (3, 1)
+
+
+def test_a_rule_can_strike_the_calls_of_one_function_only(faulty):
+    faulty.emulator.add_fault(
+        service="dynamodb", operation="PutItem", function="*-ProbeFunction-*", action="throttle"
+    )
+    assert code_of(lambda: put(faulty, "by-root")) == "ok"
+    outcome = faulty.from_function("dynamodb", "put_item", TableName=faulty["Table"], Item=KEY)
+    assert outcome == "ThrottlingException"
+
+
+def test_a_post_to_a_connection_can_be_struck(faulty):
+    faulty.emulator.add_fault(
+        service="execute-api", operation="PostToConnection", action="AccessDenied", limit=1
+    )
+    with faulty.socket() as socket:
+        socket.send('{"type": "x"}')
+        assert json.loads(socket.recv(timeout=10))["message"] == "Internal server error"
+
+
+def test_what_a_task_state_calls_directly_can_be_struck(faulty):
+    faulty.emulator.add_fault(service="states-task", operation="sqs:sendMessage", action="throttle")
+    described = faulty.run("Express", do="map", items=[1])
+    assert (described["status"], described["error"]) == ("FAILED", "SQS.ThrottlingException")
+
+
+@pytest.mark.parametrize("action", ["kill_before", "kill_after", "kill_during"])
+def test_a_killed_worker_fails_its_invocation_and_the_next_one_is_cold(faulty, action):
+    before = faulty.invoke("Probe", op="echo")[1]["pid"]
+    faulty.emulator.add_fault(function="*-ProbeFunction-*", action=action, limit=1, seconds=0.2)
+    assert faulty.invoke("Probe", op="sleep", seconds=0.5)[0] == "Runtime.ExitError"
+    assert faulty.invoke("Probe", op="echo")[1]["pid"] != before
+
+
+def test_a_delayed_invocation_takes_longer(faulty):
+    faulty.invoke("Probe", op="echo")
+    faulty.emulator.add_fault(function="*-ProbeFunction-*", action="delay", seconds=0.4)
+    started = time.monotonic()
+    assert faulty.invoke("Probe", op="echo")[0] is None
+    assert time.monotonic() - started >= 0.4
+
+
+def test_an_invocation_can_be_made_twice(faulty):
+    calls = faulty.invoke("Short", op="echo")[1]["calls"]
+    faulty.emulator.add_fault(function="*-ShortFunction-*", action="invoke_twice", limit=1)
+    assert faulty.invoke("Short", op="echo")[1]["calls"] == calls + 2
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"action": "explode"},
+        {"action": "throttle", "servise": "sqs"},
+        {"action": "throttle", "probability": 2},
+    ],
+)
+def test_a_rule_that_cannot_be_meant_is_refused(faulty, rule):
+    with pytest.raises(EmulatorError, match="error"):
+        faulty.emulator.add_fault(**rule)
+    with pytest.raises(FaultRuleError):
+        FaultRule.parse(rule)
+
+
+def test_chances_are_the_same_for_the_same_seed():
+    def struck(seed):
+        plan = FaultPlan()
+        plan.clear(seed)
+        plan.add(FaultRule("throttle", probability=0.3))
+        return [plan.decide(False, "dynamodb", "PutItem", "") is not None for _ in range(200)]
+
+    assert struck(1) == struck(1)
+    assert struck(1) != struck(2)
+    assert 30 <= sum(struck(1)) <= 90
+
+
+def test_the_record_names_the_calling_function_and_holds_the_decoded_request(faulty):
+    faulty.from_function("dynamodb", "put_item", TableName=faulty["Table"], Item=KEY)
+    call = next(
+        record for record in reversed(faulty.emulator.records("aws")) if record["operation"] == "PutItem"
+    )
+    assert call["caller"] == faulty["Probe"]
+    assert call["request"]["Item"] == KEY
+    assert call["bytes"] > 50
+    assert call["status"] == 200
+    assert "Boto3" in call["user_agent"]
+
+
+def test_the_record_has_every_invocation_with_its_outcome(faulty):
+    faulty.invoke("Probe", op="raise", error="RefusedError")
+    invocation = faulty.emulator.records("lambda")[-1]
+    assert invocation["function"] == faulty["Probe"]
+    assert (invocation["outcome"], invocation["error"]) == ("error", "RefusedError")
+    assert invocation["ms"] > 0
+
+
+def test_the_record_has_every_state_also_inside_a_map(faulty):
+    execution = faulty.run("Express", do="map", items=[1, 2])["executionArn"]
+    names = [state["name"] for state in faulty.emulator.records("state") if state["execution"] == execution]
+    assert sorted(names) == ["Announce", "AnswerEach", "AskOne", "AskOne", "ChooseQuestion"]
+
+
+def test_injected_faults_are_recorded(faulty):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="throttle", limit=1)
+    with pytest.raises(ClientError):
+        put(faulty, "recorded")
+    assert faulty.emulator.records("fault")[-1]["action"] == "throttle"
