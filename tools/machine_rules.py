@@ -14,14 +14,13 @@ from jsonata import Jsonata  # type: ignore[import-untyped]  # has no stubs
 from jsonata.jexception import JException  # type: ignore[import-untyped]  # has no stubs
 from statelint.linter import Linter  # type: ignore[import-untyped]  # has no stubs
 
-from tools.asl import EXPRESSION, State, edges, scopes, strings
+from tools.asl import EXPRESSION, Scope, State, edges, scopes, strings
 
 PASCAL_CASE = re.compile(r"(?:[A-Z][a-z0-9]+)+")
 PLACEHOLDER = re.compile(r"\$\{[A-Z][A-Za-z0-9]*\}")
 LAMBDA_INVOKE = "arn:aws:states:::lambda:invoke"
 SHARED_FUNCTION = {"Understand": "Model", "PlanToolCall": "Model", "ComposeReply": "Model"}
 BACKOFF_RATE = 2.0
-UNNAMED_ERRORS = ("States.ALL", "States.TaskFailed")
 # AWS takes JSONata in these; statelint 3.1.0 knows numbers only
 NUMERIC_FIELDS = (
     "TimeoutSeconds",
@@ -89,39 +88,59 @@ def tasks_have_a_timeout(machine: State) -> Iterator[str]:
 
 
 def retries_are_named(machine: State) -> Iterator[str]:
-    """Every Task retries, named errors only, with doubling waits and full jitter."""
+    """Every Task retries, named errors only, with doubling waits and full jitter.
+
+    `States.TaskFailed` would retry what a Lambda of ours refused; an AWS service refuses nothing in that sense.
+    """
     for name, task in _tasks(machine):
         if not task.get("Retry"):
             yield f"{name} has no Retry"
     for name, state in _states(machine):
         for index, retry in enumerate(state.get("Retry") or []):
-            for error in UNNAMED_ERRORS:
-                if error in (retry.get("ErrorEquals") or []):
-                    yield f"{name}: Retry[{index}] takes {error}, which names nothing"
+            for error in set(retry.get("ErrorEquals") or []) & _unnamed_errors(state):
+                yield f"{name}: Retry[{index}] takes {error}, which names nothing"
             if retry.get("BackoffRate") != BACKOFF_RATE:
                 yield f"{name}: Retry[{index}] has no BackoffRate {BACKOFF_RATE}"
             if retry.get("JitterStrategy") != "FULL":
                 yield f"{name}: Retry[{index}] has no JitterStrategy FULL"
 
 
-def errors_have_one_way_out(machine: State) -> Iterator[str]:
-    """In a scope, all Catches lead to one state, and every Task has one, itself or around it.
+def _reachable(states: dict[str, State], start: str) -> set[str]:
+    """`start` and every state that can follow it."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name not in states:
+            continue
+        found.add(name)
+        state = states[name]
+        choices = state.get("Choices", [])
+        waiting += [place["Next"] for place in (state, *choices) if "Next" in place]
+        waiting += [state["Default"]] if "Default" in state else []
+    return found
 
-    The state that the Catches lead to needs none: when cleaning up fails too, the machine fails and the
-    sweeper ends the run.
+
+def errors_have_one_way_out(machine: State) -> Iterator[str]:
+    """In a scope, Catches lead to one clean-up state, and every Task before it has one, itself or around it.
+
+    What can only follow the clean-up is past its help: those states may catch into one last resort of their own,
+    which must not lead back.
     """
     caught_around: dict[tuple[str, ...], bool] = {}
     for scope in scopes(machine):
         targets = {name: _catch_targets(state) for name, state in scope.states.items()}
-        clean_up = sorted(set().union(*targets.values()))
-        if len(clean_up) > 1:
+        every = sorted(set().union(*targets.values()))
+        clean_up = [name for name in every if _is_clean_up(name, targets, scope)]
+        if every and not clean_up:
             place = " / ".join(scope.around) or "the machine"
-            yield f"Catches of {place} lead to {', '.join(clean_up)}, not to one state"
+            yield f"Catches of {place} lead to {', '.join(every)}, not to one state and a last resort after it"
+        past_help = {name for target in clean_up for name in _reachable(target, scope)}
         inherited = caught_around.get(scope.around, False)
         for name, state in scope.states.items():
             caught = bool(targets[name]) or inherited
             caught_around[(*scope.around, name)] = caught
-            if state.get("Type") == "Task" and not caught and name not in clean_up:
+            if state.get("Type") == "Task" and not caught and name not in past_help:
                 yield f"{name} has no Catch"
 
 
@@ -178,6 +197,28 @@ def _tasks(machine: State) -> Iterator[tuple[str, State]]:
 
 def _catch_targets(state: State) -> set[str]:
     return {edge.target for edge in edges(state) if edge.kind == "catch"}
+
+
+def _is_clean_up(name: str, targets: dict[str, set[str]], scope: Scope) -> bool:
+    after = _reachable(name, scope)
+    before = {target for state, found in targets.items() if state not in after for target in found}
+    last_resort = {target for state, found in targets.items() if state in after for target in found}
+    return before == {name} and name not in last_resort and len(last_resort) <= 1
+
+
+def _reachable(start: str, scope: Scope) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name in scope.states and name not in found:
+            found.add(name)
+            waiting += [edge.target for edge in edges(scope.states[name])]
+    return found
+
+
+def _unnamed_errors(state: State) -> set[str]:
+    return {"States.ALL", "States.TaskFailed"} if state.get("Resource") == LAMBDA_INVOKE else {"States.ALL"}
 
 
 def _function_name(task: State) -> str:

@@ -112,3 +112,11 @@ class Ids(Protocol):
 
     def fraction(self) -> float:
         """Uniform in [0, 1): jitter."""
+
+
+class TokenVerifier(Protocol):
+    """Checks a JWT of the configured OIDC issuer."""
+
+    def claims(self, token: str) -> dict[str, Any]:
+        """Verified claims. Raises RefusedError `unauthorized` for a token that is forged, expired, or of another
+        issuer or audience."""

@@ -45,7 +45,7 @@ class Sweeper:
     ids: Ids
     runs_to_start: Queue
     events_to_push: Queue
-    time_out: Callable[[Run], Ending]
+    time_out: Callable[[str, Run], Ending]
 
     def sweep(self, *, until_ms: int) -> SweepFindings:
         """One pass over all shards, ending early at `until_ms`; the rest waits for the next pass."""
@@ -98,7 +98,7 @@ class Sweeper:
             account=account,
             conversation=conversation,
             run_id=run.run,
-            ending=self.time_out(run),
+            ending=self.time_out(conversation, run),
         )
         if isinstance(done, Committed):
             self.events_to_push.send(push_order(account, conversation, done.evt))

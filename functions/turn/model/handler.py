@@ -1,0 +1,29 @@
+"""States Understand and ComposeReply (one function, so that one warm pool serves both): read, or phrase."""
+
+import logging
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from turngate import wiring
+from turngate.states.compose_reply import ComposedReply, ComposeRequest, compose_reply
+from turngate.states.understand import UnderstandRequest, Understood, understand
+
+logger = logging.getLogger()
+ports = wiring.live("store", "events_to_push", "model")
+
+Input = Annotated[UnderstandRequest | ComposeRequest, Field(discriminator="task")]
+_INPUT: TypeAdapter[Input] = TypeAdapter(Input)
+
+
+def handle(request: Input, ports: wiring.Ports) -> Understood | ComposedReply:
+    if isinstance(request, UnderstandRequest):
+        return understand(request, ports)
+    return compose_reply(request, ports)
+
+
+def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    request = _INPUT.validate_python(event)
+    output = handle(request, ports)
+    logger.info(request.task, extra={"run": request.turn.run, "usage": output.usage.model_dump()})
+    return output.model_dump(mode="json")

@@ -1,0 +1,24 @@
+"""Queue `runs-to-start`: start the turn machine for a run that owes its start."""
+
+from functools import partial
+from typing import Any
+
+from turngate import wiring
+from turngate.sqs_batch import each_record
+from turngate.states.begin_turn import StartOrder
+
+ports = wiring.live("turns")
+
+
+def start(body: str, ports: wiring.Ports) -> None:
+    order = StartOrder.model_validate_json(body)
+    name = f"{order.run}-{ports.ids.token()[:8]}"
+    ports.turns.start(name=name, payload=order.model_dump(mode="json"))
+
+
+def handle(event: dict[str, Any], ports: wiring.Ports) -> dict[str, Any]:
+    return each_record(event, partial(start, ports=ports))
+
+
+def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    return handle(event, ports)

@@ -1,0 +1,92 @@
+"""Orders of the `events-to-push` queue: a stored event, an ephemeral frame, or what a returning client missed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
+
+from pydantic import Field, TypeAdapter
+
+from turngate.domain.shapes import Frozen, Ident
+from turngate.protocol.announcing import push_events, push_frame, replay
+
+if TYPE_CHECKING:
+    from turngate.wiring import Ports
+
+
+class ConnectionRef(Frozen):
+    connection_id: str
+    principal: str
+    connected_at: int
+
+
+class EventOrder(Frozen):
+    kind: Literal["event"]
+    account: Ident
+    conversation: Ident
+    evt: int
+
+
+class FrameOrder(Frozen):
+    """To one connection, or to every watcher of the conversation."""
+
+    kind: Literal["frame"]
+    account: Ident
+    conversation: Ident | None = None
+    connection: ConnectionRef | None = None
+    frame: dict[str, Any]
+
+
+class ResumeOrder(Frozen):
+    kind: Literal["resume"]
+    account: Ident
+    conversation: Ident | None = None
+    connection: ConnectionRef
+    frame: dict[str, Any]
+    after_seq: int
+    last_seq: int
+
+
+PushOrder = Annotated[EventOrder | FrameOrder | ResumeOrder, Field(discriminator="kind")]
+_ORDERS: TypeAdapter[PushOrder] = TypeAdapter(PushOrder)
+
+
+def carry_out(body: str, ports: Ports) -> int:
+    """Carry out one order; the number of frames delivered. Raises TransientError when it may work later."""
+    order = _ORDERS.validate_json(body)
+    store, pusher, clock = ports.store, ports.pusher, ports.clock
+    match order:
+        case EventOrder(account=account, conversation=conversation, evt=evt):
+            return push_events(store, pusher, clock, account=account, conversation=conversation, evt=evt)
+        case FrameOrder(connection=connection):
+            return push_frame(
+                store,
+                pusher,
+                clock,
+                account=order.account,
+                frame=order.frame,
+                conversation=order.conversation,
+                connection=connection.model_dump() if connection else None,
+            )
+        case ResumeOrder():
+            return _resume(order, ports)
+
+
+def _resume(order: ResumeOrder, ports: Ports) -> int:
+    store, pusher, clock = ports.store, ports.pusher, ports.clock
+    target = order.connection.model_dump()
+    delivered = push_frame(store, pusher, clock, account=order.account, frame=order.frame, connection=target)
+    if order.conversation is None or order.after_seq >= order.last_seq:
+        return delivered
+    base = ports.settings.public_http_url.rstrip("/")
+    return delivered + replay(
+        store,
+        pusher,
+        clock,
+        account=order.account,
+        conversation=order.conversation,
+        after_seq=order.after_seq,
+        last_seq=order.last_seq,
+        connection=target,
+        fetch_url=f"{base}/v1/conversations/{quote(order.conversation)}/events",
+    )

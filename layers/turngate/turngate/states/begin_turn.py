@@ -1,0 +1,109 @@
+"""BeginTurn: is this execution the run's only one, what is pinned, and does a certain rule answer already?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from turngate.domain import run_log
+from turngate.domain.begin import Duplicate
+from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
+from turngate.domain.preroute import Answered, fixed_reply, pre_route
+from turngate.domain.shapes import Draft, Frozen, Ident, Language, RunEvent, TenantContext, TurnInput, TurnRef
+from turngate.domain.texts import detect_language
+from turngate.protocol.beginning import Begun, begin_run
+from turngate.protocol.configuring import load_config
+from turngate.states import working_texts
+from turngate.states.status import tell_watchers
+
+if TYPE_CHECKING:
+    from turngate.domain.shapes import MessageType
+    from turngate.wiring import Ports
+
+
+class StartOrder(Frozen):
+    """Input of the turn machine."""
+
+    account: Ident
+    conversation: Ident
+    run: Ident
+    schema_version: Literal[1] = 1
+
+
+class TurnStart(Frozen):
+    """`fixed`: `draft` is the reply. `fresh`: `input` has to be understood. `duplicate`: nothing may be done."""
+
+    kind: Literal["fresh", "fixed", "duplicate"]
+    turn: TurnRef | None = None
+    tenant: TenantContext | None = None
+    input: TurnInput | None = None
+    governance: GovernanceSlice | None = None
+    draft: Draft | None = None
+
+
+def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
+    """Claim the run; write what the later states read; tell the watchers that it runs."""
+    begun = begin_run(
+        ports.store,
+        ports.clock,
+        account=order.account,
+        conversation=order.conversation,
+        run_id=order.run,
+        execution=execution,
+    )
+    if isinstance(begun, Duplicate):
+        return TurnStart(kind="duplicate")
+    config = load_config(ports.store, order.account, begun.turn.config_version)
+    spoken = TurnInput(messages=begun.messages, language=_language(begun, config), truncated=begun.truncated)
+    tenant = begun.run.tenant
+    rules, content = _certain_answer(config, begun, spoken, tenant)
+    fresh = content if isinstance(content, TurnInput) else None
+    events = _log(ports.clock.now_ms(), begun, rules)
+    items = [run_log.entry(order.account, order.run, event) for event in events]
+    if fresh is not None:
+        items.append(working_texts.history(begun.turn, begun.history))
+    ports.store.put_all(order.account, items)
+    if fresh is not None:
+        started = {"phase": "routing", "config_version": begun.turn.config_version}
+        tell_watchers(ports, begun.turn, "run.started", started)
+        return TurnStart(
+            kind="fresh", turn=begun.turn, tenant=tenant, input=fresh, governance=governance_slice(config)
+        )
+    draft = Draft(content=cast("str", content), outcome="answer", response_source="fixed")
+    return TurnStart(kind="fixed", turn=begun.turn, draft=draft)
+
+
+def _language(begun: Begun, config: AssistantConfig) -> Language:
+    """What the newest message is written in; when it has no letters, what the client asked for."""
+    default = cast("Language", begun.language or config.default_language)
+    return detect_language(begun.messages[-1].text, default)
+
+
+def _certain_answer(
+    config: AssistantConfig, begun: Begun, spoken: TurnInput, tenant: TenantContext
+) -> tuple[tuple[str, ...], str | TurnInput]:
+    """The rules that answer and their text, or no rule and the input that has to be understood."""
+    message_type = cast("MessageType", begun.run.message_type)
+    fixed = fixed_reply(config, message_type, spoken.language)
+    if fixed is not None:
+        return (f"message_type:{message_type}",), fixed
+    routed = pre_route(config, spoken, tenant)
+    if isinstance(routed, Answered):
+        return routed.rules, routed.content
+    return (), routed.input
+
+
+def _log(now: int, begun: Begun, rules: tuple[str, ...]) -> list[RunEvent]:
+    turn = begun.turn
+    data: dict[str, Any] = {
+        "config_version": turn.config_version,
+        "knowledge_pins": turn.knowledge_pins,
+        "messages": len(begun.messages),
+        "truncated": begun.truncated,
+        "execution": turn.execution.rpartition(":")[2],
+    }
+    events = [RunEvent(step=run_log.STEP_BEGUN, kind="run.running", at=now, data=data)]
+    if rules:
+        events.append(
+            RunEvent(step=run_log.STEP_PREROUTED, kind="route_resolved", at=now, data={"rules": list(rules)})
+        )
+    return events

@@ -1,0 +1,68 @@
+"""Understand: what does the message look like? One model call; it grants nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from turngate.domain import run_log
+from turngate.domain.config import GovernanceSlice
+from turngate.domain.shapes import Frozen, RunEvent, TurnInput, TurnRef, Understanding, Usage
+from turngate.domain.understanding import (
+    Reading,
+    failed_understanding,
+    read_understanding,
+    understanding_request,
+)
+from turngate.protocol.asking import Answered, ask
+from turngate.states import working_texts
+
+if TYPE_CHECKING:
+    from turngate.wiring import Ports
+
+
+class UnderstandRequest(Frozen):
+    task: Literal["understand"]
+    turn: TurnRef
+    input: TurnInput
+    governance: GovernanceSlice
+
+
+class Understood(Frozen):
+    """`stopped`: the run was ended from outside, so nothing further may be spent on it."""
+
+    understanding: Understanding
+    usage: Usage
+    stopped: bool = False
+
+
+def understand(request: UnderstandRequest, ports: Ports) -> Understood:
+    """Ask once, believe little. A model that gives nothing usable is a stated routing error, never a guess (F-094)."""
+    turn, spoken, governed = request.turn, request.input, request.governance
+    history = working_texts.read_history(ports.store, turn)
+    started = ports.clock.now_ms()
+    prompt = understanding_request(spoken, history, governed)
+    reply = ask(ports.model, ports.store, ports.clock, ports.ids, turn=turn, prompt=prompt, spent=0)
+    if isinstance(reply, Answered):
+        reading = read_understanding(reply.document, governed, spoken, history)
+        error = reading.understanding.error
+    else:
+        reading = Reading(understanding=failed_understanding(reply.reason), dropped={})
+        error = reply.reason
+    finished = ports.clock.now_ms()
+    event = RunEvent(
+        step=run_log.STEP_UNDERSTOOD,
+        kind="model.finished",
+        at=finished,
+        data={
+            "task": "understand",
+            "started_at": started,
+            "tries": reply.tries,
+            "error": error,
+            "dropped": reading.dropped,
+            "drift": list(reading.drift),
+            "usage": reply.usage.model_dump(),
+        },
+    )
+    ports.store.put_all(turn.account, [run_log.entry(turn.account, turn.run, event)])
+    stopped = not isinstance(reply, Answered) and reply.stopped
+    return Understood(understanding=reading.understanding, usage=reply.usage, stopped=stopped)

@@ -1,0 +1,55 @@
+"""Working texts of a run: history, evidence, route trace. They live in the run's own partition, and expire."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from turngate.domain import keys
+from turngate.domain.run_log import WORK_RETENTION_S
+from turngate.domain.shapes import Evidence, HistoryMessage
+
+if TYPE_CHECKING:
+    from turngate.domain.shapes import TurnRef
+    from turngate.domain.transaction import Item, Key
+    from turngate.ports import ConversationStore
+
+_HISTORY: TypeAdapter[tuple[HistoryMessage, ...]] = TypeAdapter(tuple[HistoryMessage, ...])
+_EVIDENCE: TypeAdapter[tuple[Evidence, ...]] = TypeAdapter(tuple[Evidence, ...])
+
+
+def history(turn: TurnRef, messages: tuple[HistoryMessage, ...]) -> tuple[Key, Item]:
+    return _work(turn, "-", "history", [message.model_dump(mode="json") for message in messages])
+
+
+def evidence(turn: TurnRef, part: str, pieces: tuple[Evidence, ...]) -> tuple[Key, Item]:
+    return _work(turn, part, "evidence", [piece.model_dump(mode="json") for piece in pieces])
+
+
+def route_trace(turn: TurnRef, trace: dict[str, Any]) -> tuple[Key, Item]:
+    return _work(turn, "-", "route", trace)
+
+
+def read_history(store: ConversationStore, turn: TurnRef) -> tuple[HistoryMessage, ...]:
+    key = keys.working(turn.account, turn.run, "-", "history")
+    item = store.get(turn.account, (key,)).get(key)
+    return _HISTORY.validate_json(item["text"]) if item is not None else ()
+
+
+def read_evidence(store: ConversationStore, turn: TurnRef, parts: tuple[str, ...]) -> tuple[Evidence, ...]:
+    """Evidence of these parts, in their order; one request."""
+    wanted = [keys.working(turn.account, turn.run, part, "evidence") for part in parts]
+    if not wanted:
+        return ()
+    found = store.get(turn.account, wanted)
+    return tuple(
+        piece for key in wanted if key in found for piece in _EVIDENCE.validate_json(found[key]["text"])
+    )
+
+
+def _work(turn: TurnRef, part: str, name: str, content: object) -> tuple[Key, Item]:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    item: Item = {"entity": "work", "text": text, "ttl": turn.deadline // 1000 + WORK_RETENTION_S}
+    return keys.working(turn.account, turn.run, part, name), item
