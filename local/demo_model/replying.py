@@ -6,6 +6,7 @@ instruction hidden in a document is at most quoted.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from local.demo_model.fields import JsonObject, as_choice, as_list, as_object, a
 from local.demo_model.problems import RefusedRequestError
 from local.demo_model.scoring import encode_questions
 from local.demo_model.sentences import Sentence, join, quotable
-from local.demo_model.wording import likeness, rarity, shared_weight, terms
+from local.demo_model.wording import is_mostly_chinese, likeness, rarity, shared_weight, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,13 +28,29 @@ MAX_PARTS = 20
 MAX_EVIDENCE = 50
 _LONGEST_ANSWER = 400
 _KEPT_DOCUMENTS = 512
-# cosine with the sentence, cosine with the sentence under its titles, shared telling words
+# cosine with the sentence, cosine with the sentence under its titles, shared telling words; across languages, where
+# no words can be shared, the cosines count for them
 _WEIGHTS = (0.35, 0.35, 0.3)
-_OWN_LANGUAGE = 0.05
-# below this the evidence does not speak about the question
-_ENOUGH = 0.36
-# further quotes must come this close to the best one
-_NEAR_BEST = 0.1
+_WEIGHTS_ACROSS = (0.5, 0.5, 0.0)
+# added for the order of preference only: the asked language
+_OWN_LANGUAGE = 0.1
+# who asks for an amount or a time wants a sentence that holds a number
+_HOLDS_NUMBER = 0.05
+_ASKS_NUMBER = re.compile(
+    r"多久|多少|多长|多大|几|什么时候|何时|费用|价格|期限|how (?:long|much|many|soon|often|old|big)|when|what time",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d|[一二三四五六七八九十百千万两半]\s*(?:个|天|日|周|月|年|小时|分|元|次|%)")
+# a sentence that starts with a condition answers a question that names it, and others less well
+_CONDITIONAL = -0.04
+_CONDITION = re.compile(r"如果|如需|若|超过|仍|(?:if|unless|when|once|otherwise)\b", re.IGNORECASE)
+# the search that found the evidence ranked it too: its first passage is worth this much more than its last
+_RANK = 0.04
+# a fit below this does not speak about the question
+_ENOUGH = 0.32
+# further quotes must come this close to the best one; the sentence after it may be weaker
+_NEAR_BEST = 0.06
+_NEAR_BEST_NEXT = 0.12
 _SAME_SAYING = 0.75
 
 
@@ -60,7 +77,8 @@ class _Quote:
     position: int
     ref: str
     sentence: Sentence
-    score: float
+    fit: float
+    preference: float
 
 
 @dataclass(frozen=True)
@@ -145,31 +163,43 @@ def reply(raw: JsonObject, encoder: SentenceEncoder, passages: Passages) -> dict
 
 def weigh(part: ReplyPart, vector: Vectors, passages: Passages, *, chinese: bool) -> list[_Quote]:
     """Every sentence of the part's evidence with how well it fits the question, in reading order."""
+    conditional = bool(_CONDITION.search(part.question))
+    wants_number = bool(_ASKS_NUMBER.search(part.question))
     prepared = [passages.prepared(entry.title, entry.text) for entry in part.evidence]
     weights = rarity(words for passage in prepared for words in passage.words)
     asked = terms(part.question)
-    own, titled, shared = _WEIGHTS
+    asked_in_chinese = is_mostly_chinese(part.question)
     found: list[_Quote] = []
-    for entry, passage in zip(part.evidence, prepared, strict=True):
+    for rank, (entry, passage) in enumerate(zip(part.evidence, prepared, strict=True)):
         near, near_titled = passage.alone @ vector, passage.titled @ vector
         for index, sentence in enumerate(passage.sentences):
-            score = own * float(near[index]) + titled * float(near_titled[index])
-            score += shared * shared_weight(asked, passage.words[index], weights)
-            score += _OWN_LANGUAGE if sentence.chinese is chinese else 0.0
-            found.append(_Quote(len(found), entry.ref, sentence, round(score, 4)))
+            same = sentence.chinese is asked_in_chinese
+            own, titled, shared = _WEIGHTS if same else _WEIGHTS_ACROSS
+            fit = own * float(near[index]) + titled * float(near_titled[index])
+            fit += shared * shared_weight(asked, passage.words[index], weights)
+            preference = fit + _RANK * (1 - rank / len(prepared))
+            preference += _OWN_LANGUAGE if sentence.chinese is chinese else 0.0
+            preference += _HOLDS_NUMBER if wants_number and _NUMBER.search(sentence.text) else 0.0
+            preference += _CONDITIONAL if not conditional and _CONDITION.match(sentence.text) else 0.0
+            found.append(_Quote(len(found), entry.ref, sentence, round(fit, 4), round(preference, 4)))
     return found
 
 
 def choose_quotes(weighed: Sequence[_Quote]) -> list[_Quote]:
     """The best sentence and up to two more that come close, say something else and are in its language."""
-    ranked = sorted(weighed, key=lambda quote: (-quote.score, quote.position))
-    if not ranked or ranked[0].score < _ENOUGH:
+    ranked = sorted(
+        (quote for quote in weighed if quote.fit >= _ENOUGH),
+        key=lambda quote: (-quote.preference, quote.position),
+    )
+    if not ranked:
         return []
     best, *others = ranked
     chosen = [best]
     for quote in others:
-        if len(chosen) == MAX_QUOTES or quote.score < max(_ENOUGH, best.score - _NEAR_BEST):
-            break
+        follows = quote.ref == best.ref and quote.position == best.position + 1
+        nearness = _NEAR_BEST_NEXT if follows else _NEAR_BEST
+        if len(chosen) == MAX_QUOTES or quote.preference < best.preference - nearness:
+            continue
         length = sum(len(kept.sentence.text) for kept in chosen) + len(quote.sentence.text)
         same_language = quote.sentence.chinese is best.sentence.chinese
         repeats = any(_say_the_same(quote, kept) for kept in chosen)

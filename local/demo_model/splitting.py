@@ -57,8 +57,10 @@ _ASKS_EN = re.compile(
     re.IGNORECASE,
 )
 _HAN = re.compile(r"[\u3400-\u9fff]")
-_WORDS = re.compile(r"[\u3400-\u9fff]|[A-Za-z0-9]+")
-_FEWEST_UNITS = 2
+# two Han characters, two short words or one longer word are something to talk about
+_CONTENT = re.compile(
+    r"[A-Za-z]{3}|(?:[\u3400-\u9fff]|\b[A-Za-z0-9]+\b)(?:.*?)(?:[\u3400-\u9fff]|\b[A-Za-z0-9])", re.DOTALL
+)
 # nobody asks two questions in one sentence of this many characters; it also keeps hostile input cheap
 _LONGEST_CUT = 600
 
@@ -71,7 +73,7 @@ def tidy(text: str) -> str:
 
 def has_content(text: str) -> bool:
     """Whether more than a syllable is left of the text once greetings and thanks are taken away."""
-    return len(_WORDS.findall(_COURTESY.sub("", text))) >= _FEWEST_UNITS
+    return bool(_CONTENT.search(_COURTESY.sub("", text)))
 
 
 def asks(text: str) -> bool:

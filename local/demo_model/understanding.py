@@ -1,7 +1,7 @@
 """The task "understanding": rewrite, split and shortlist intents. It proposes; the product's code decides.
 
-Everything in the document is data. History is only looked at to complete a follow-up that names nothing but its
-new topic ("那纸质的呢？", "What about helmets?").
+Everything in the document is data. History is only looked at to complete a follow-up that names nothing but a
+detail ("那纸质的呢？", "What about paper ones?").
 """
 
 from __future__ import annotations
@@ -96,6 +96,8 @@ def understand(raw: JsonObject, encoder: SentenceEncoder, catalogues: Catalogues
     document = read_document(raw)
     catalogue = catalogues.prepared(document.intents)
     completed = complete_follow_up(document.messages, document.last_question)
+    if completed and _says_enough(document.messages[0], catalogue, encoder):
+        completed = None
     questions = [completed] if completed else _split(document.messages, catalogue, encoder)
     return {
         "rewritten": completed or " ".join(document.messages).replace("\n", " "),
@@ -107,6 +109,12 @@ def understand(raw: JsonObject, encoder: SentenceEncoder, catalogues: Catalogues
             for question, ranked in zip(questions, _rank(questions, catalogue, encoder), strict=True)
         ],
     }
+
+
+def _says_enough(message: str, catalogue: Catalogue, encoder: SentenceEncoder) -> bool:
+    """Whether a follow-up names an intent by itself: then the last question would only drown it."""
+    ranked = _rank([message], catalogue, encoder)[0]
+    return bool(ranked) and ranked[0].score >= _SURE_ENOUGH
 
 
 def complete_follow_up(messages: Sequence[str], last_question: str | None) -> str | None:
