@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
 from turngate.domain.shapes import (
     Candidate,
@@ -15,6 +17,8 @@ from turngate.domain.shapes import (
     Understanding,
 )
 
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For properties: how long an example takes on a busy machine says nothing about it."""
 COLLECTIONS = {"sales-kb": True, "repair-kb": True, "staff-kb": False, "guide-kb": True}
 GUEST = TenantContext(account="velo", principal="guest:7f")
 CUSTOMER = TenantContext(account="velo", principal="user-9", customer="C-1009")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like
+from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like, patient
 from turngate.domain.contract import FALLBACK
 from turngate.domain.governance import Ruling, govern, resolution_of
 from turngate.domain.shapes import (
@@ -169,6 +169,11 @@ def test_sub_questions_with_one_wording_and_one_end_are_merged() -> None:
     ]
 
 
+def test_sub_questions_with_one_wording_and_different_ends_stay_apart() -> None:
+    understanding = looks_like(("车坏了", {"RETURN_POLICY": 0.9}), ("车坏了", {"REPAIR_GUIDE": 0.9}))
+    assert len(ruled(asks("车坏了"), understanding).parts) == 2
+
+
 def test_greetings_split_off_by_the_model_are_no_questions() -> None:
     ruling = ruled(asks("你好，怎么退货"), looks_like(("你好", {}), ("怎么退货", {"RETURN_POLICY": 0.9})))
     assert [part.question for part in ruling.parts] == ["怎么退货"]
@@ -243,6 +248,7 @@ understandings = st.builds(
 
 
 @pytest.mark.covers("F-109", "F-114", "F-116", "F-123")
+@patient
 @given(understandings, st.lists(anything, min_size=1, max_size=3), st.sampled_from([GUEST, CUSTOMER]))
 def test_whatever_the_model_says_no_route_leaves_the_contract_or_the_fallback(
     understanding: Understanding, texts: list[str], tenant: TenantContext

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.assistant_example import CUSTOMER, GUEST, asks, config
+from tests.unit.assistant_example import CUSTOMER, GUEST, asks, config, patient
 from turngate.domain.preroute import Answered, Fresh, fixed_reply, matching_rule, pre_route
 from turngate.domain.texts import cut, detect_language, normalised, say
 
@@ -76,11 +76,13 @@ def test_a_rule_answers_in_the_language_of_the_turn() -> None:
     )
 
 
+@patient
 @given(st.text(max_size=40))
 def test_normalisation_is_idempotent(text: str) -> None:
     assert normalised(normalised(text)) == normalised(text)
 
 
+@patient
 @given(st.text(max_size=30), st.sampled_from(["！", "  ", "。", "?", "啊", "😀"]))
 def test_nothing_but_a_listed_phrase_is_pre_routed(text: str, tail: str) -> None:
     rules = config().pre_routing
@@ -106,6 +108,7 @@ def test_a_missing_text_falls_back_to_another_language() -> None:
     assert say({"zh-CN": "是"}, "en", "en") == "是"
 
 
+@patient
 @given(st.text(max_size=300), st.integers(min_value=3, max_value=200))
 def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, limit: int) -> None:
     short = cut(text, limit)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.assistant_example import asks, governed
+from tests.unit.assistant_example import asks, governed, patient
 from turngate.domain.figures import codes_in, negates, numbers_in
 from turngate.domain.shapes import HistoryMessage, SubQuestion
 from turngate.domain.understanding import (
@@ -236,6 +236,7 @@ json_values = st.recursive(
 )
 
 
+@patient
 @given(st.dictionaries(st.sampled_from(["rewritten", "sub_questions"]), json_values))
 def test_any_answer_at_all_is_read_without_failing_into_known_ids_and_sane_scores(
     answer: dict[str, Any],

@@ -178,16 +178,9 @@ class _Words(Frozen):
 
 def _with_results(parts: tuple[Part, ...], results: tuple[PartResult, ...]) -> list[tuple[Part, PartResult]]:
     brought = {result.part_id: result for result in results}
-    missing = "unavailable"
-    return [
-        (
-            part,
-            stated_result(part)
-            or brought.get(part.part_id)
-            or PartResult(part_id=part.part_id, status=missing),
-        )
-        for part in parts
-    ]
+    missing = {part.part_id: PartResult(part_id=part.part_id, status="unavailable") for part in parts}
+    known = {**missing, **brought}
+    return [(part, stated_result(part) or known[part.part_id]) for part in parts]
 
 
 def _is_to_phrase(result: PartResult) -> bool:

@@ -165,7 +165,7 @@ def _rule(
         return _rule_trusted(trusted, turn_input, governed, tenant)
     best = max((candidate.score for candidate in sub_question.candidates), default=0.0)
     fallback = public_fallback(governed)
-    if fallback is not None and sub_question.candidates and best >= governed.routing.out_of_scope_below:
+    if fallback is not None and best >= governed.routing.out_of_scope_below:
         return "GLOBAL_KB_FALLBACK", fallback
     return "OUT_OF_SCOPE", Refusal(
         reason="OUT_OF_SCOPE", text=say(replies.out_of_scope_reply, language, default)
