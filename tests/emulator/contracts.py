@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class Contract:
 
 
 CONTRACTS: list[Contract] = []
+HANG_SECONDS = 2.5
 
 
 def contract(patch, *, aws, stock):
@@ -137,7 +139,8 @@ def machines_that_publish_status_events(world):
 
 @contract("machine-timeout", aws=("TIMED_OUT", "States.Timeout", 0), stock=("SUCCEEDED", None, 1))
 def end_of_a_machine_that_hangs_and_how_often_a_state_ran_after_it(world):
-    described = world.run("Express", do="hang")
+    described = world.run("Hanging")
+    time.sleep(max(0.0, HANG_SECONDS - 1))  # until the task itself has ended: then a Catch or Next could run
     history = world.client("stepfunctions").get_execution_history(executionArn=described["executionArn"])
     after = [event for event in history["events"] if event["type"] == "SucceedStateEntered"]
     return described["status"], described.get("error"), len(after)
@@ -166,9 +169,15 @@ def results_of_a_map_whose_items_end_in_succeed(world):
     return world.received("Sent", len)[-1]["answers"]
 
 
+@contract("machine-role", aws=("FAILED", "SQS.AmazonSQSException"), stock=("SUCCEEDED", None))
+def end_of_a_machine_whose_role_may_not_send(world):
+    described = world.run("Standard", do="map", items=[])
+    return described["status"], described.get("error")
+
+
 @contract("retry-delays", aws="FAILED", stock="RUNNING")
-def state_after_two_seconds_of_a_retry_that_is_bounded_to_one(world):
-    return world.run("Express", within=2, do="retry")["status"]
+def state_after_five_seconds_of_a_retry_that_is_bounded_to_one(world):
+    return world.run("Express", within=5, do="retry")["status"]
 
 
 @contract("no-start-delay", aws=True, stock=False)

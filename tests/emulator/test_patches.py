@@ -5,7 +5,7 @@ import random
 import pytest
 
 from local.emulator.patches import PATCHES, PatchContext, UnknownPatchError, apply_patches
-from local.emulator.patches.stepfunctions import retry_delay
+from local.emulator.patches.execution_states import retry_delay
 from local.emulator.settings import EmulatorSettings
 from tests.emulator.contracts import CONTRACTS
 

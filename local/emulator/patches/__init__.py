@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from local.emulator.patches import apigateway, cloudformation, dynamodb, lambda_, stepfunctions
+from local.emulator.patches import (
+    apigateway,
+    cloudformation,
+    dynamodb,
+    execution_starts,
+    execution_states,
+    lambda_,
+)
 from local.emulator.patches.registry import PATCHES, Patch, PatchContext
 
 if TYPE_CHECKING:
@@ -16,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PATCHES", "Patch", "PatchContext", "UnknownPatchError", "apply_patches"]
 
-_SUBSYSTEMS = (apigateway, cloudformation, dynamodb, lambda_, stepfunctions)
+_SUBSYSTEMS = (apigateway, cloudformation, dynamodb, execution_starts, execution_states, lambda_)
 
 
 class UnknownPatchError(ValueError):

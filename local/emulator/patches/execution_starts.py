@@ -1,11 +1,9 @@
-"""Step Functions: names, timeouts, retries and ends of executions as AWS has them."""
+"""Step Functions, how executions start: names, types and the events they publish."""
 
 from __future__ import annotations
 
 import contextvars
 import copy
-import json
-import random
 import threading
 import time
 import uuid
@@ -17,15 +15,7 @@ from local.emulator.patches.registry import PatchContext, patch
 if TYPE_CHECKING:
     from local.emulator.stock import Foreign
 
-EXPRESS_LIMIT_SECONDS = 300
 Record = dict[str, Any]
-
-
-class ExecutionEndedError(BaseException):
-    """Raised inside a machine whose execution has ended from outside.
-
-    Not an `Exception`: no Catch of the machine may see it, as no Catch sees a machine's timeout on AWS.
-    """
 
 
 def _is_express(states: Foreign, record: Record) -> bool:
@@ -187,152 +177,3 @@ def publish_no_status_events_of_express_executions(context: PatchContext) -> Non
             stock_emit(record)
 
     states._emit_execution_status_event = emit
-
-
-@patch("machine-timeout")
-def end_executions_at_the_machine_timeout(context: PatchContext) -> None:
-    """`TimeoutSeconds` of a machine ends it as TIMED_OUT, past every Catch; EXPRESS ends after 5 minutes anyway.
-
-    Stock ignores the field: an execution that hangs hangs for ever, and a Catch would run where on AWS nothing
-    of the machine runs any more.
-    """
-    states = stock.module("services.stepfunctions")
-    stock_run, stock_task, stock_fail = states._run_execution, states._execute_task, states._fail_execution
-
-    def run(arn: str) -> None:
-        record = states._executions.get(arn)
-        finished = threading.Event()
-        if record is not None and (seconds := _machine_timeout(states, record)):
-            watch = threading.Thread(
-                target=contextvars.copy_context().run,
-                args=(_time_out, states, record, finished, seconds),
-                daemon=True,
-            )
-            watch.start()
-        try:
-            stock_run(arn)
-        except ExecutionEndedError:
-            return
-        finally:
-            finished.set()
-
-    def task(definition: Record, given: Foreign, record: Record, ctx: Record) -> Foreign:
-        _require_running(record)
-        try:
-            return stock_task(definition, given, record, ctx)
-        finally:
-            _require_running(record)
-
-    def fail(record: Record, error: str, cause: str) -> None:
-        if record["status"] == "RUNNING":
-            stock_fail(record, error, cause)
-
-    states._run_execution, states._execute_task, states._fail_execution = run, task, fail
-
-
-def _require_running(record: Record) -> None:
-    if record["status"] != "RUNNING":
-        raise ExecutionEndedError(record["executionArn"])
-
-
-def _machine_timeout(states: Foreign, record: Record) -> float | None:
-    machine = states._state_machines.get(record["stateMachineArn"]) or {}
-    try:
-        seconds = json.loads(machine.get("definition", "{}")).get("TimeoutSeconds")
-    except ValueError:
-        return None
-    if machine.get("type") != "EXPRESS":
-        return float(seconds) if seconds else None
-    return min(float(seconds or EXPRESS_LIMIT_SECONDS), EXPRESS_LIMIT_SECONDS)
-
-
-def _time_out(states: Foreign, record: Record, finished: threading.Event, seconds: float) -> None:
-    if finished.wait(seconds) or record["status"] != "RUNNING":
-        return
-    record["status"] = "TIMED_OUT"
-    record["stopDate"] = states.now_iso()
-    record["error"] = "States.Timeout"
-    states._add_event(
-        record, "ExecutionTimedOut", {"executionTimedOutEventDetails": {"error": "States.Timeout"}}
-    )
-    states._emit_execution_status_event(record)
-
-
-@patch("failed-without-output")
-def describe_a_failed_execution_without_output(context: PatchContext) -> None:
-    """DescribeExecution of a failed execution has `error` and `cause`, and no `output`.
-
-    Stock returns the error document as output, which reads like a success with a strange result.
-    """
-    states = stock.module("services.stepfunctions")
-    stock_fail = states._fail_execution
-
-    def fail(record: Record, error: str, cause: str) -> None:
-        stock_fail(record, error, cause)
-        if record["status"] == "FAILED":
-            record["output"] = None
-
-    states._fail_execution = fail
-
-
-@patch("jsonata-timeouts")
-def evaluate_timeouts_given_as_expressions(context: PatchContext) -> None:
-    """`TimeoutSeconds` of a task may be a JSONata expression (here: remaining deadline − 10 s).
-
-    Stock compares the text of the expression with a number and fails the execution with States.Runtime.
-    """
-    states = stock.module("services.stepfunctions")
-    stock_task = states._execute_task
-
-    def task(definition: Record, given: Foreign, record: Record, ctx: Record) -> Foreign:
-        for name in ("TimeoutSeconds", "HeartbeatSeconds"):
-            if isinstance(definition.get(name), str):
-                seconds = states._jsonata_state_field(definition, name, "number", given, ctx)
-                definition = {**definition, name: seconds}
-        return stock_task(definition, given, record, ctx)
-
-    states._execute_task = task
-
-
-@patch("succeed-output")
-def apply_the_output_of_succeed_states(context: PatchContext) -> None:
-    """A Succeed state's JSONata `Output` is the result of the machine or of the Map item.
-
-    Stock passes the state's input on and ignores the field.
-    """
-    states = stock.module("services.stepfunctions")
-    stock_input = states._apply_input_path
-
-    def apply(definition: Record, given: Foreign, ctx: Record | None = None) -> Foreign:
-        if definition.get("Type") == "Succeed" and states._state_query_language(definition, ctx) == "JSONata":
-            return states._apply_jsonata_output(definition, given, ctx, default=given)
-        return stock_input(definition, given, ctx)
-
-    states._apply_input_path = apply
-
-
-@patch("retry-delays")
-def bound_and_spread_the_delays_of_retries(context: PatchContext) -> None:
-    """`MaxDelaySeconds` bounds a retry's delay and `JitterStrategy: FULL` spreads it between 0 and the delay.
-
-    Stock ignores both: retries of parallel executions fall on the same instant and wait longer than written.
-    """
-    states = stock.module("services.stepfunctions")
-    stock_find = states._find_matching_retrier
-    spread = random.Random()  # noqa: S311  # a delay, not a secret
-
-    def find(retriers: list[Record], error: str, counts: dict[int, int]) -> tuple[Record | None, int]:
-        retrier, index = stock_find(retriers, error, counts)
-        if retrier is None:
-            return retrier, index
-        delay = retry_delay(retrier, counts.get(index, 0), spread)
-        return {**retrier, "IntervalSeconds": delay, "BackoffRate": 1.0}, index
-
-    states._find_matching_retrier = find
-
-
-def retry_delay(retrier: Record, attempts: int, spread: random.Random) -> float:
-    """Seconds to wait before the next attempt, after `attempts` retries by this retrier."""
-    delay: float = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** attempts
-    delay = min(delay, retrier.get("MaxDelaySeconds", delay))
-    return spread.uniform(0, delay) if retrier.get("JitterStrategy") == "FULL" else delay
