@@ -28,11 +28,12 @@ FLAGS = [
 WIDE = {"width": 1200, "height": 800}
 
 
-@pytest.fixture(scope="session")
+# not for the session: Playwright's event loop stays "running" in this thread and would break asyncio in later suites
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed; `make setup-system` installs it")
-    expect.set_options(timeout=5_000)
+    expect.set_options(timeout=10_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -55,7 +56,7 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
     def new(**options: object) -> BrowserContext:
         defaults: dict[str, object] = {"locale": "en-GB", "viewport": WIDE, "reduced_motion": "reduce"}
         context = browser.new_context(**{**defaults, **options})  # type: ignore[arg-type]  # playwright's own names
-        context.set_default_timeout(5_000)
+        context.set_default_timeout(10_000)
         context.on("weberror", lambda error: errors.append(str(error.error)))
         contexts.append(context)
         return context

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAGE = Path(__file__).parents[2] / "web" / "chat"
-TAKE_TIMEOUT_S = 5.0
+TAKE_TIMEOUT_S = 10.0
 REPLAY_LIMIT = 100
 CONNECTION_LIFE_S = 7200
 
@@ -129,9 +129,12 @@ class ScriptedServer:
         self._page = ThreadingHTTPServer(("127.0.0.1", 0), partial(page, directory=str(PAGE)))
         self.http_url = f"http://127.0.0.1:{self._api.server_port}"
         self.page_url = f"http://127.0.0.1:{self._page.server_port}"
+        http = (
+            partial(self._api.serve_forever, poll_interval=0.02),
+            partial(self._page.serve_forever, poll_interval=0.02),
+        )
         self._threads = [
-            threading.Thread(target=server.serve_forever, daemon=True)
-            for server in (self._socket, self._api, self._page)
+            threading.Thread(target=run, daemon=True) for run in (self._socket.serve_forever, *http)
         ]
         for thread in self._threads:
             thread.start()
@@ -254,13 +257,13 @@ class ScriptedServer:
                 self.push(event)
             return event
 
-    def push(self, frame: Frame) -> None:
-        """Send a frame, durable or not, to every socket."""
+    def push(self, frame: object) -> None:
+        """Send a frame, durable or not (or no frame at all), to every socket."""
         with self._lock:
             for connection in self.connections:
                 self._push(connection, frame)
 
-    def _push(self, connection: ServerConnection, frame: Frame) -> None:
+    def _push(self, connection: ServerConnection, frame: object) -> None:
         with suppress(ConnectionClosed):
             connection.send(json.dumps(frame))
 

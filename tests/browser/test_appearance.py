@@ -191,16 +191,10 @@ def test_noise_on_the_socket_is_ignored(open_page: OpenPage, server: ScriptedSer
     nested: Any = "deep"
     for _ in range(200):
         nested = [nested]
-    for frame in (
-        7,
-        None,
-        [],
-        {},
-        {"type": 3},
-        {"type": "later.invention", "data": nested},
-        {"type": "card", "seq": -1},
-    ):
-        server.push(frame)  # type: ignore[arg-type]  # not frames: that is the point
+    unknown = {"type": "later.invention", "data": nested}
+    noise: list[object] = [7, None, [], {}, {"type": 3}, unknown, {"type": "card", "seq": -1}]
+    for frame in noise:
+        server.push(frame)
     ask(page, "Still there?")
     server.reply(server.accept(server.take("message.send")), "Yes.")
     expect(page.locator(".assistant .body")).to_have_text("Yes.")

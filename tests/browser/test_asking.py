@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,7 +12,7 @@ from tests.browser.scripted_server import ScriptedServer, problem
 if TYPE_CHECKING:
     from tests.browser.conftest import OpenPage
 
-REFUND_SOURCE = {
+REFUND_SOURCE: dict[str, Any] = {
     "ref": "p1.E1",
     "collection": "returns",
     "version": 3,

@@ -229,7 +229,7 @@ export class Chat {
 
   /** A hole that stays open for 1.5 s is asked for again: by the socket first, by HTTP when that did not help. */
   #watchGap() {
-    if (this.log.missing() === null) this.#clearGap();
+    if (this.log.complete) this.#clearGap();
     else if (this.#gapTimer === null) {
       const wait = Math.min(LONGEST_GAP_WAIT_MS, GAP_PATIENCE_MS * 2 ** Math.max(0, this.#gapTries - 1));
       this.#gapTimer = setTimeout(() => this.#closeGap(), wait);
@@ -267,8 +267,9 @@ export class Chat {
         more = Number.isInteger(page.next_after) && page.next_after > after && page.next_after < page.last_seq;
         after = page.next_after;
       }
-    } catch {
-      // stays a gap: #watchGap asks again, later each time
+    } catch (error) {
+      // it stays a gap: #watchGap asks again, later each time
+      console.warn("the event log cannot be read now", error);
     } finally {
       this.#fetching = false;
     }

@@ -84,6 +84,7 @@ export class Connection {
     try {
       url = await this.hooks.openTicket();
     } catch (error) {
+      console.warn("no ticket for the chat socket", error);
       if (generation === this.#generation) this.#later(error.retryAfterMs);
       return;
     }

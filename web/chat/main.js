@@ -167,6 +167,8 @@ class Page {
     const shown = offline ? "offline" : kind;
     $("connection").dataset.kind = shown;
     put($("connection-text"), say(`connection.${shown}`, { n: seconds }));
+    // spoken once per change: a countdown read aloud every second would drown everything else
+    put($("connection-said"), kind === "waiting" ? say("connection.said") : say(`connection.${shown}`));
     $("reconnect").hidden = kind !== "waiting";
   }
 

@@ -71,8 +71,7 @@ export class EventLog {
 
   /** Take one event; returns the events that can now be applied, in order (none for a duplicate or behind a gap). */
   offer(event) {
-    if (event.seq <= this.lastSeq || this.#waiting.has(event.seq)) return [];
-    this.#waiting.set(event.seq, event);
+    if (event.seq > this.lastSeq) this.#waiting.set(event.seq, event);
     this.expect(event.seq);
     const ready = [];
     for (let next = this.#take(); next !== undefined; next = this.#take()) ready.push(next);
@@ -84,11 +83,9 @@ export class EventLog {
     if (Number.isSafeInteger(seq) && seq > this.#highest) this.#highest = seq;
   }
 
-  /** The first hole, as `{after, to}` (ask for events after `after`), or null when nothing is known to be missing. */
-  missing() {
-    if (this.#highest === this.lastSeq) return null;
-    const held = [...this.#waiting.keys()];
-    return { after: this.lastSeq, to: held.length > 0 ? Math.min(...held) - 1 : this.#highest };
+  /** Whether everything that is known to exist has been applied; if not, ask for what comes after `lastSeq`. */
+  get complete() {
+    return this.#highest === this.lastSeq;
   }
 
   #take() {

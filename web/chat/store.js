@@ -7,7 +7,6 @@
 
 const PREFIX = "turngate.chat";
 const MOST_EVENTS = 500;
-const MOST_SENT = 200;
 
 function read(key) {
   try {
@@ -56,8 +55,10 @@ export class Store {
 
   /** Keeps the newest events and messages; `base_seq` says after which seq the kept events begin. */
   saveRecord(record) {
-    trim(record, MOST_EVENTS);
-    if (!write(this.recordKey, record)) write(this.recordKey, { ...record, base_seq: lastSeq(record), events: [] });
+    trim(record);
+    if (write(this.recordKey, record)) return;
+    const outbox = record.sent.filter((entry) => !entry.acknowledged);
+    write(this.recordKey, { ...record, base_seq: lastSeq(record), events: [], sent: outbox });
   }
 }
 
@@ -66,15 +67,13 @@ export function lastSeq(record) {
   return record.events.at(-1)?.seq ?? record.base_seq;
 }
 
-function trim(record, most) {
-  if (record.events.length > most) {
-    const dropped = record.events.splice(0, record.events.length - most);
-    record.base_seq = dropped.at(-1).seq;
-  }
-  if (record.sent.length > MOST_SENT) {
-    const keep = record.sent.slice(-MOST_SENT);
-    record.sent = record.sent.filter((entry) => !entry.acknowledged || keep.includes(entry));
-  }
+/** Drop the oldest events, and the words of the messages that they accepted: they have no place in the log any more. */
+function trim(record) {
+  if (record.events.length <= MOST_EVENTS) return;
+  const dropped = record.events.splice(0, record.events.length - MOST_EVENTS);
+  record.base_seq = dropped.at(-1).seq;
+  const gone = new Set(dropped.map((event) => event.data.client_message_id).filter(Boolean));
+  record.sent = record.sent.filter((entry) => !entry.acknowledged || !gone.has(entry.client_message_id));
 }
 
 const LANGUAGE_KEY = `${PREFIX}.language`;

@@ -75,6 +75,8 @@ export class ConversationView {
   #create(item) {
     const slots = {};
     for (const name of SLOTS[item.kind]) slots[name] = element("div", { className: name });
+    // times and states change often and are not worth an announcement; a new message or problem is
+    slots.meta?.setAttribute("aria-live", "off");
     const tag = item.kind === "notice" ? "p" : "article";
     const node = element(tag, { className: `item ${item.kind}` }, ...Object.values(slots));
     const drawn = { node, slots, seen: {} };
