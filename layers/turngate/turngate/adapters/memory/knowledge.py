@@ -1,0 +1,119 @@
+"""Knowledge versions in memory: the same results as the SQLite index, without a file and without numpy."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
+
+from turngate.adapters.indexing import evidence_of, rows_of, same_content, summary_of, vectors_of
+from turngate.domain.knowledge import (
+    DEPTH,
+    TITLE_WEIGHT,
+    check_scope,
+    digest_of,
+    fuse,
+    publishable,
+    query_words,
+)
+from turngate.errors import KnowledgeUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from turngate.adapters.indexing import Row
+    from turngate.domain.knowledge import Document, VersionSummary
+    from turngate.domain.shapes import Evidence
+    from turngate.ports import Embedder
+
+_K1, _B = 1.2, 0.75
+_LEAST_IDF = 1e-6
+
+
+class _Words:
+    """BM25 as SQLite's FTS5 computes it (https://www.sqlite.org/fts5.html#the_bm25_function)."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._postings: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        self._lengths: list[int] = []
+        for number, row in enumerate(rows):
+            title, text = row.title_words, row.text_words
+            self._lengths.append(len(title) + len(text))
+            counts = Counter(text)
+            for word, count in Counter(title).items():
+                self._postings[word][number] = TITLE_WEIGHT * count
+            for word, count in counts.items():
+                self._postings[word][number] = self._postings[word].get(number, 0.0) + count
+        self._mean = sum(self._lengths) / len(rows) if rows else 0.0
+
+    def scores(self, query: str) -> dict[int, float]:
+        found: defaultdict[int, float] = defaultdict(float)
+        total = len(self._lengths)
+        for word in query_words(query):
+            posting = self._postings.get(word, {})
+            idf = max(math.log((total - len(posting) + 0.5) / (len(posting) + 0.5)), _LEAST_IDF)
+            for number, count in posting.items():
+                length = _K1 * (1 - _B + _B * self._lengths[number] / self._mean)
+                found[number] += idf * count * (_K1 + 1) / (count + length)
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:DEPTH])
+
+
+class _Version:
+    def __init__(self, summary: VersionSummary, rows: list[Row], vectors: list[list[float]]) -> None:
+        self.summary = summary
+        self.rows = rows
+        self.words = _Words(rows)
+        self.vectors = vectors
+
+    def nearest(self, vector: Sequence[float] | None) -> dict[int, float]:
+        if vector is None or len(vector) != self.summary.dimensions or not all(map(math.isfinite, vector)):
+            return {}
+        return {n: sum(a * b for a, b in zip(own, vector, strict=True)) for n, own in enumerate(self.vectors)}
+
+
+class MemoryKnowledge:
+    def __init__(self) -> None:
+        self._versions: dict[tuple[str, str, int], _Version] = {}
+
+    def put_version(
+        self,
+        account: str,
+        collection: str,
+        version: int,
+        documents: Iterable[Document],
+        embedder: Embedder | None,
+    ) -> VersionSummary:
+        """Publish a version once and for all; see SqliteKnowledge.put_version."""
+        check_scope(account, collection, version)
+        kept = publishable(documents)
+        published = self._versions.get((account, collection, version))
+        if published:
+            return same_content(published.summary, digest_of(kept, embedder.model if embedder else ""))
+        rows = rows_of(kept)
+        vectors = vectors_of(rows, embedder)
+        summary = summary_of(account, collection, version, kept, rows, vectors, embedder)
+        self._versions[account, collection, version] = _Version(summary, rows, vectors)
+        return summary
+
+    def summary(self, account: str, collection: str, version: int) -> VersionSummary:
+        return self._version(account, collection, version).summary
+
+    def search(
+        self,
+        account: str,
+        collection: str,
+        version: int,
+        query: str,
+        vector: Sequence[float] | None,
+        limit: int,
+    ) -> list[Evidence]:
+        held = self._version(account, collection, version)
+        ranked = fuse(held.words.scores(query), held.nearest(vector))
+        return evidence_of(collection, version, ranked, held.rows.__getitem__, limit)
+
+    def _version(self, account: str, collection: str, version: int) -> _Version:
+        check_scope(account, collection, version)
+        held = self._versions.get((account, collection, version))
+        if held is None:
+            raise KnowledgeUnavailableError(f"{collection} version {version} is not there")
+        return held

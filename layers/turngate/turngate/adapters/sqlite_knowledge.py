@@ -1,0 +1,255 @@
+"""Knowledge without a server: one SQLite file per version, words by FTS5 and vectors by one multiplication.
+
+FTS5 gets words that `domain.knowledge.words` has already cut (its own tokenizers know no Chinese), so its tokenizer
+only splits at spaces. A file is opened read-only and immutable: no lock, no journal, no way to change it.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sqlite3
+import tempfile
+import threading
+from collections import OrderedDict
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from turngate.adapters.indexing import Row, evidence_of, rows_of, same_content, summary_of, vectors_of
+from turngate.domain.knowledge import (
+    DEPTH,
+    TITLE_WEIGHT,
+    VersionSummary,
+    check_scope,
+    digest_of,
+    fuse,
+    publishable,
+    query_words,
+)
+from turngate.errors import KnowledgeUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+
+    from turngate.adapters.knowledge_files import KnowledgeFiles
+    from turngate.domain.knowledge import Document
+    from turngate.domain.shapes import Evidence
+    from turngate.ports import Embedder
+
+_log = logging.getLogger(__name__)
+
+FORMAT = 1
+"""`PRAGMA user_version` of a file; another number is not read."""
+
+_FLOAT_BYTES = 4
+_MAX_OPEN = 16
+_SCHEMA = f"""
+PRAGMA user_version = {FORMAT};
+CREATE TABLE summary (document TEXT NOT NULL);
+CREATE TABLE pieces (
+  id INTEGER PRIMARY KEY, document_id TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL,
+  number INTEGER NOT NULL, clause INTEGER NOT NULL, text TEXT NOT NULL
+);
+CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize="ascii tokenchars '-._/'");
+CREATE TABLE vectors (data BLOB NOT NULL);
+"""
+_MATCH = """
+SELECT rowid, -bm25(words, ?, 1.0) AS score FROM words WHERE words MATCH ? ORDER BY score DESC, rowid LIMIT ?
+"""
+
+
+@dataclass(frozen=True)
+class _Opened:
+    connection: sqlite3.Connection
+    summary: VersionSummary
+    vectors: Any
+    """float32, one row a piece; None when the version was built without vectors."""
+
+
+class SqliteKnowledge:
+    """All versions that `files` holds. Keeps the last few open; `close` lets them go."""
+
+    def __init__(self, files: KnowledgeFiles) -> None:
+        self._files = files
+        self._opened: OrderedDict[tuple[str, str, int], _Opened] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def put_version(
+        self,
+        account: str,
+        collection: str,
+        version: int,
+        documents: Iterable[Document],
+        embedder: Embedder | None,
+    ) -> VersionSummary:
+        """Publish a version, whole or not at all. Without an embedder it is searched by words alone.
+
+        Publishing the same content again gives the same summary; other content is refused (RefusedError
+        `knowledge_version_exists`), as are documents outside the limits. Raises ModelUnavailableError when the
+        embedder fails."""
+        check_scope(account, collection, version)
+        kept = publishable(documents)
+        digest = digest_of(kept, embedder.model if embedder else "")
+        try:
+            return same_content(self.summary(account, collection, version), digest)
+        except KnowledgeUnavailableError:
+            _log.info("building knowledge", extra={"collection": collection, "version": version})
+        rows = rows_of(kept)
+        vectors = vectors_of(rows, embedder)
+        summary = summary_of(account, collection, version, kept, rows, vectors, embedder)
+        with tempfile.TemporaryDirectory() as folder:
+            built = Path(folder) / "version.sqlite"
+            _build(built, summary, rows, vectors)
+            if self._files.publish(account, collection, version, built):
+                return summary
+        return same_content(self.summary(account, collection, version), digest)
+
+    def summary(self, account: str, collection: str, version: int) -> VersionSummary:
+        """What a version is made of. Raises KnowledgeUnavailableError."""
+        with self._lock:
+            return self._open(account, collection, version).summary
+
+    def search(
+        self,
+        account: str,
+        collection: str,
+        version: int,
+        query: str,
+        vector: Sequence[float] | None,
+        limit: int,
+    ) -> list[Evidence]:
+        with self._lock:
+            opened = self._open(account, collection, version)
+            try:
+                ranked = fuse(_by_words(opened, query), _by_vector(opened, vector))
+                return evidence_of(collection, version, ranked, lambda number: _row(opened, number), limit)
+            except sqlite3.Error as error:
+                self._forget((account, collection, version))
+                raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
+
+    def close(self) -> None:
+        with self._lock:
+            for key in list(self._opened):
+                self._forget(key)
+
+    def __enter__(self) -> SqliteKnowledge:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self, account: str, collection: str, version: int) -> _Opened:
+        key = (account, collection, version)
+        if key in self._opened:
+            self._opened.move_to_end(key)
+            return self._opened[key]
+        path = self._files.path(account, collection, version)
+        # one lock guards every use, so a connection may be used by whichever thread holds it
+        address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
+        try:
+            connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise KnowledgeUnavailableError(f"{collection} version {version} cannot be opened") from error
+        try:
+            opened = _read(connection)
+            _check(opened, account, collection, version)
+        except (sqlite3.Error, ValueError, KnowledgeUnavailableError) as error:
+            connection.close()
+            raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
+        while len(self._opened) >= _MAX_OPEN:
+            self._forget(next(iter(self._opened)))
+        self._opened[key] = opened
+        return opened
+
+    def _forget(self, key: tuple[str, str, int]) -> None:
+        self._opened.pop(key).connection.close()
+
+
+def _build(
+    path: Path, summary: VersionSummary, rows: Sequence[Row], vectors: Sequence[Sequence[float]]
+) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT INTO summary VALUES (?)", (summary.model_dump_json(),))
+        connection.executemany(
+            "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (number, row.document_id, row.title, row.source, row.number, row.clause, row.text)
+                for number, row in enumerate(rows)
+            ),
+        )
+        connection.executemany(
+            "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)",
+            (
+                (number, " ".join(row.title_words), " ".join(row.text_words))
+                for number, row in enumerate(rows)
+            ),
+        )
+        if vectors:
+            import numpy as np  # noqa: PLC0415 - words alone must not pay for it
+
+            connection.execute(
+                "INSERT INTO vectors VALUES (?)", (np.asarray(vectors, dtype="<f4").tobytes(),)
+            )
+        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
+def _read(connection: sqlite3.Connection) -> _Opened:
+    if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        raise KnowledgeUnavailableError("another format")
+    document = connection.execute("SELECT document FROM summary").fetchone()
+    summary = VersionSummary.model_validate_json(document[0] if document else "")
+    blob = connection.execute("SELECT data FROM vectors").fetchone()
+    if not blob:
+        return _Opened(connection, summary, None)
+    import numpy as np  # noqa: PLC0415 - words alone must not pay for it
+
+    return _Opened(connection, summary, np.frombuffer(blob[0], dtype="<f4").reshape(-1, summary.dimensions))
+
+
+def _check(opened: _Opened, account: str, collection: str, version: int) -> None:
+    """A file that was put in another's place is worse than none."""
+    summary = opened.summary
+    pieces = opened.connection.execute("SELECT count(*) FROM pieces").fetchone()[0]
+    vectors = pieces if summary.dimensions else 0
+    if (summary.account, summary.collection, summary.version) != (account, collection, version):
+        raise KnowledgeUnavailableError("a file of another version")
+    if pieces != summary.pieces or vectors != (0 if opened.vectors is None else len(opened.vectors)):
+        raise KnowledgeUnavailableError("an incomplete file")
+
+
+def _by_words(opened: _Opened, query: str) -> dict[int, float]:
+    # every word is quoted: none is an operator, and `words` gives none that holds a quote
+    match = " OR ".join(f'"{word}"' for word in query_words(query))
+    return dict(opened.connection.execute(_MATCH, (TITLE_WEIGHT, match, DEPTH))) if match else {}
+
+
+def _by_vector(opened: _Opened, vector: Sequence[float] | None) -> dict[int, float]:
+    if vector is None or opened.vectors is None:
+        return {}
+    if len(vector) != opened.summary.dimensions or not all(map(math.isfinite, vector)):
+        _log.warning(
+            "knowledge search degraded to words: the question's vector does not fit",
+            extra={"degraded": "vector", "model": opened.summary.model, "dimensions": len(vector)},
+        )
+        return {}
+    import numpy as np  # noqa: PLC0415 - words alone must not pay for it
+
+    scores = opened.vectors @ np.asarray(vector, dtype="<f4")
+    nearest = np.argsort(-scores, kind="stable")[:DEPTH]
+    return dict(zip(nearest.tolist(), scores[nearest].tolist(), strict=True))
+
+
+def _row(opened: _Opened, number: int) -> Row:
+    row = opened.connection.execute(
+        "SELECT document_id, title, source, number, clause, text FROM pieces WHERE id = ?", (number,)
+    ).fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError(f"piece {number} is missing")
+    return Row(*row)
