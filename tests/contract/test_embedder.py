@@ -84,6 +84,12 @@ def test_batches_are_bounded_and_carry_the_key(server):
     assert {request.headers["authorization"] for request in server.requests} == {"Bearer sk-canary"}
 
 
+def test_a_text_the_endpoint_would_refuse_does_not_cost_its_batch(server):
+    server.replies.append(answer([[1.0, 0.0]] * 3))
+    embedder_of(server).embed(["", "half \ud83d", "whole"])
+    assert server.requests[0].json()["input"] == [".", "half ?", "whole"]
+
+
 @pytest.mark.parametrize(
     ("reply", "reason", "wait"),
     [

@@ -54,7 +54,11 @@ class OpenAIEmbedder:
         return vectors
 
     def _request(self, texts: Sequence[str]) -> Iterator[list[float]]:
-        body = {"model": self.model, "input": list(texts), "encoding_format": "base64"}
+        body = {
+            "model": self.model,
+            "input": [_sendable(text) for text in texts],
+            "encoding_format": "base64",
+        }
         try:
             response = self._pool.request(
                 "POST",
@@ -80,6 +84,11 @@ class OpenAIEmbedder:
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError, binascii.Error):
             raise ModelUnavailableError("empty", "not an embeddings answer") from None
         return iter(vectors)
+
+
+def _sendable(text: str) -> str:
+    """Endpoints refuse a whole batch for a blank text or half a surrogate pair in it."""
+    return text.encode("utf-8", "replace").decode() if text.strip() else "."
 
 
 def _numbers(embedding: Any) -> array[float]:  # noqa: ANN401 - whatever the endpoint sent
