@@ -3,11 +3,12 @@
     python -m tools.import_budget             measure every function of functions/<group>/<name>/handler.py
     python -m tools.import_budget turn/model  only these
 
-A handler is imported as Lambda imports it: a new interpreter, its own folder and the layers on the path, an empty
-environment. The figure is CPU time (user + system, all threads), as a ratio to `import boto3` in the same
-interleaved run: milliseconds differ between machines and with their load, the ratio hardly does. What the handler
-does about garbage collection is part of what is measured. Exit 1 when a ratio is over its hold plus slack in each
-of the attempts, when a forbidden module was imported, or when a function has no budget.
+A handler is imported as Lambda imports it: a new interpreter, its own folder and the layer on the path, and no
+environment but that of the budget. Handlers build their clients in INIT, so that is measured too, and so is what
+they do about garbage collection. The figure is CPU time (user + system, all threads), as a ratio to `import boto3`
+in the same interleaved run: milliseconds differ between machines and with their load, the ratio hardly does.
+Exit 1 when a ratio is over its hold plus slack in each of the attempts, when a forbidden module was imported, or
+when a function has no budget.
 """
 
 import argparse
@@ -61,7 +62,7 @@ def main(argv: Sequence[str], root: Path = ROOT) -> int:
             print(line(name, measured[name], budget))
             if measured[name].ratio > budget.hold * (1 + rules.slack):
                 problems.append(f"{name}: {measured[name].ratio:.2f} x {rules.baseline}, hold {budget.hold}")
-            problems += [f"{name} imports {module}" for module in forbidden_imports(name, budget, root)]
+            problems += [f"{name} imports {module}" for module in forbidden_imports(name, rules, root)]
     except ImportFailedError as error:
         problems.append(str(error))
     for problem in problems:
@@ -94,8 +95,8 @@ def _interleaved(names: Sequence[str], rules: ImportRules, root: Path) -> dict[s
     baseline: list[float] = []
     spent: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rules.rounds + 1):
-        base = cpu_of(rules.baseline, root / LAYER, root)
-        handlers = {name: cpu_of("import handler", root / "functions" / name, root) for name in names}
+        base = cpu_of(rules.baseline, root / LAYER, rules, root)
+        handlers = {name: cpu_of("import handler", root / "functions" / name, rules, root) for name in names}
         if number:  # the first round compiles what is new and warms the page cache
             baseline.append(base)
             for name, cpu in handlers.items():
@@ -104,11 +105,15 @@ def _interleaved(names: Sequence[str], rules: ImportRules, root: Path) -> dict[s
     return {name: Measured(statistics.median(cpus), median) for name, cpus in spent.items()}
 
 
-def cpu_of(code: str, folder: Path, root: Path) -> float:
+def cpu_of(code: str, folder: Path, rules: ImportRules, root: Path) -> float:
     """CPU seconds (user + system) of a new interpreter that runs `code` in `folder`."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 (our own interpreter and code)
-            _command(code), cwd=folder, env=_environment(root), stdout=subprocess.DEVNULL, stderr=errors
+            _command(code),
+            cwd=folder,
+            env=_environment(rules, root),
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
         )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -118,21 +123,21 @@ def cpu_of(code: str, folder: Path, root: Path) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def imported_modules(name: str, root: Path) -> set[str]:
+def imported_modules(name: str, rules: ImportRules, root: Path) -> set[str]:
     """`sys.modules` of a new interpreter after it imported this function's handler."""
     folder = root / "functions" / name
     code = "import handler, sys; print(*sys.modules, sep='\\n')"
     done = subprocess.run(  # noqa: S603 (our own interpreter and code)
-        _command(code), cwd=folder, env=_environment(root), capture_output=True, text=True, check=False
+        _command(code), cwd=folder, env=_environment(rules, root), capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise ImportFailedError(f"functions/{name}: {done.stderr}")
     return set(done.stdout.split())
 
 
-def forbidden_imports(name: str, budget: FunctionBudget, root: Path) -> list[str]:
+def forbidden_imports(name: str, rules: ImportRules, root: Path) -> list[str]:
     """The forbidden modules that this function's handler brought in, itself or by what it imports."""
-    return named_among(budget.forbidden, imported_modules(name, root))
+    return named_among(rules.functions[name].forbidden, imported_modules(name, rules, root))
 
 
 def named_among(forbidden: Iterable[str], modules: set[str]) -> list[str]:
@@ -146,9 +151,8 @@ def _command(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def _environment(root: Path) -> dict[str, str]:
-    # empty otherwise: a handler that reads the environment at import fails here, not on a cold start
-    return {"PYTHONPATH": str(root / LAYER)}
+def _environment(rules: ImportRules, root: Path) -> dict[str, str]:
+    return {**rules.environment, "PYTHONPATH": str(root / LAYER)}
 
 
 if __name__ == "__main__":

@@ -24,12 +24,17 @@ class FunctionBudget:
 
 @dataclass(frozen=True)
 class ImportRules:
-    """How to measure, and the limits per function (`turn/model`)."""
+    """How to measure, and the limits per function (`turn/model`).
+
+    `environment` is all that a handler sees while it is imported: what Lambda sets, and the settings of the
+    template with values that lead nowhere.
+    """
 
     baseline: str
     slack: float
     rounds: int
     attempts: int
+    environment: dict[str, str]
     functions: dict[str, FunctionBudget]
 
     def problems(self, root: Path) -> Iterator[str]:
@@ -56,4 +61,5 @@ def read_import_rules(root: Path) -> ImportRules:
         elsewhere = {module for module, allowed in data["only_in"].items() if name not in allowed}
         forbidden = frozenset({*elsewhere, *kind["forbidden"], *entry.get("forbidden", [])})
         functions[name] = FunctionBudget(entry["class"], kind["hold"], kind["stretch"], forbidden)
-    return ImportRules(data["baseline"], data["slack"], data["rounds"], data["attempts"], functions)
+    measuring = {key: data[key] for key in ("baseline", "slack", "rounds", "attempts", "environment")}
+    return ImportRules(functions=functions, **measuring)

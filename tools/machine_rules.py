@@ -105,22 +105,6 @@ def retries_are_named(machine: State) -> Iterator[str]:
                 yield f"{name}: Retry[{index}] has no JitterStrategy FULL"
 
 
-def _reachable(states: dict[str, State], start: str) -> set[str]:
-    """`start` and every state that can follow it."""
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        name = waiting.pop()
-        if name in found or name not in states:
-            continue
-        found.add(name)
-        state = states[name]
-        choices = state.get("Choices", [])
-        waiting += [place["Next"] for place in (state, *choices) if "Next" in place]
-        waiting += [state["Default"]] if "Default" in state else []
-    return found
-
-
 def errors_have_one_way_out(machine: State) -> Iterator[str]:
     """In a scope, Catches lead to one clean-up state, and every Task before it has one, itself or around it.
 
@@ -207,6 +191,7 @@ def _is_clean_up(name: str, targets: dict[str, set[str]], scope: Scope) -> bool:
 
 
 def _reachable(start: str, scope: Scope) -> set[str]:
+    """`start` and every state of the scope that can follow it."""
     found: set[str] = set()
     waiting = [start]
     while waiting:

@@ -17,12 +17,14 @@ def rules() -> ImportRules:
 
 
 @pytest.fixture(scope="module")
-def modules_of_functions() -> dict[str, set[str]]:
+def modules_of_functions(rules: ImportRules) -> dict[str, set[str]]:
     names = function_names(ROOT)
     if not names:
         pytest.fail("functions/ holds no <group>/<name>/handler.py: there is nothing to check")
     with ThreadPoolExecutor(max_workers=2) as pool:
-        return dict(zip(names, pool.map(lambda name: imported_modules(name, ROOT), names), strict=True))
+        return dict(
+            zip(names, pool.map(lambda name: imported_modules(name, rules, ROOT), names), strict=True)
+        )
 
 
 def test_every_function_has_a_budget_and_every_budget_a_function(rules: ImportRules) -> None:
@@ -38,6 +40,13 @@ def test_no_function_imports_what_it_must_not(
         if name in rules.functions
     }
     assert {name: modules for name, modules in found.items() if modules} == {}
+
+
+def test_handlers_are_looked_at_after_they_built_their_clients(
+    modules_of_functions: dict[str, set[str]],
+) -> None:
+    assert "openai" in modules_of_functions["turn/model"]
+    assert "botocore" in modules_of_functions["turn/commit_turn"]
 
 
 def test_governance_is_forbidden_network_model_and_adapters(rules: ImportRules) -> None:

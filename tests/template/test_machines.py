@@ -78,6 +78,7 @@ def drop(*path: str | int) -> Callable[[State], None]:
 
 
 READ = ("States", "ReadOrder")
+FAIL = ("States", "FailOrder")
 INNER = ("States", "CheckItems", "ItemProcessor", "States")
 RETRY = (*READ, "Retry", 0)
 
@@ -176,6 +177,38 @@ def test_tasks_inside_a_map_are_covered_by_the_catch_around_them() -> None:
     assert list(machine_rules.errors_have_one_way_out(machine)) == []
     drop("States", "CheckItems", "Catch")(machine)
     assert list(machine_rules.errors_have_one_way_out(machine)) == ["CheckItem has no Catch"]
+
+
+def with_announcement_after_clean_up() -> State:
+    machine = read_machine(SOUND)
+    put(*FAIL, "Next", value="Announce")(machine)
+    drop("States", "Announce", "Catch")(machine)
+    drop("States", "Failed")(machine)
+    return machine
+
+
+def test_what_follows_the_clean_up_needs_no_catch_and_may_have_a_last_resort() -> None:
+    machine = with_announcement_after_clean_up()
+    assert list(machine_rules.errors_have_one_way_out(machine)) == []
+    resort = [{"ErrorEquals": ["States.ALL"], "Next": "Empty"}]
+    put("States", "Announce", "Catch", value=resort)(machine)
+    put(*FAIL, "Catch", value=resort)(machine)
+    assert list(machine_rules.errors_have_one_way_out(machine)) == []
+
+
+def test_what_follows_the_clean_up_must_not_lead_back_to_it() -> None:
+    machine = with_announcement_after_clean_up()
+    put("States", "Announce", "Catch", value=[{"ErrorEquals": ["States.ALL"], "Next": "FailOrder"}])(machine)
+    problem, *_ = machine_rules.errors_have_one_way_out(machine)
+    assert problem.startswith("Catches of the machine lead to FailOrder, not to one state and a last resort")
+
+
+def test_a_wildcard_may_retry_a_service_but_never_a_function_of_ours() -> None:
+    machine = read_machine(SOUND)
+    put("States", "Announce", "Retry", 0, "ErrorEquals", value=["States.TaskFailed"])(machine)
+    assert list(machine_rules.retries_are_named(machine)) == []
+    put(*RETRY, "ErrorEquals", value=["States.TaskFailed"])(machine)
+    assert len(list(machine_rules.retries_are_named(machine))) == 1
 
 
 def test_states_of_the_model_share_its_function() -> None:

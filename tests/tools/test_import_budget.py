@@ -34,6 +34,7 @@ def write_budget(project: Path, **changes: Any) -> None:
         "slack": 0.1,
         "rounds": 1,
         "attempts": 1,
+        "environment": {"AWS_REGION": "nowhere"},
         "classes": {"pure": {"hold": 50, "stretch": 1, "forbidden": ["sqlite3"]}},
         "only_in": {"wave": [], "decimal": ["turn/decide"]},
         "functions": {"turn/decide": {"class": "pure", "forbidden": ["turngate.adapters"]}},
@@ -79,18 +80,23 @@ def test_a_name_that_only_starts_like_a_forbidden_one_is_not_it() -> None:
 
 
 def test_modules_are_those_of_a_fresh_interpreter(project: Path) -> None:
-    modules = imported_modules("turn/decide", project)
+    modules = imported_modules("turn/decide", read_import_rules(project), project)
     assert {"handler", "turngate", "decimal"} <= modules
     assert "pytest" not in modules
 
 
-def test_a_handler_that_needs_the_environment_at_import_fails_with_its_traceback(
+def test_a_handler_sees_the_environment_of_the_budget(project: Path) -> None:
+    write_handler(project, "turn/decide", "import os\nassert os.environ['AWS_REGION'] == 'nowhere'\n")
+    assert main([], project) == 0
+
+
+def test_a_handler_that_needs_more_of_the_environment_fails_with_its_traceback(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TABLE_NAME", "set outside only")
     write_handler(project, "turn/decide", "import os\nos.environ['TABLE_NAME']\n")
     with pytest.raises(ImportFailedError, match="KeyError: 'TABLE_NAME'"):
-        imported_modules("turn/decide", project)
+        imported_modules("turn/decide", read_import_rules(project), project)
     assert main([], project) == 1
     assert "functions/turn/decide" in capsys.readouterr().err
 
