@@ -16,8 +16,8 @@ from local.demo_model.embeddings import read_embeddings_request, write_vectors
 from local.demo_model.encoder import DIMENSIONS, SentenceEncoder
 from local.demo_model.fields import JsonObject, decode
 from local.demo_model.problems import RefusedRequestError
-from local.demo_model.replying import Passages, reply
-from local.demo_model.scoring import Catalogues
+from local.demo_model.replying import recent_passages, reply
+from local.demo_model.scoring import recent_catalogues
 from local.demo_model.understanding import understand
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class DemoModel:
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self.encoder = encoder
-        self._catalogues = Catalogues(encoder)
-        self._passages = Passages(encoder)
+        self._catalogues = recent_catalogues(encoder)
+        self._passages = recent_passages(encoder)
 
     def answer(self, request: ChatRequest) -> dict[str, Any]:
         """Do the task that the response schema names; any other name is refused."""

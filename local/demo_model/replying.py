@@ -7,13 +7,12 @@ instruction hidden in a document is at most quoted.
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from local.demo_model.fields import JsonObject, as_choice, as_list, as_object, as_text
 from local.demo_model.problems import RefusedRequestError
+from local.demo_model.recent import Recent
 from local.demo_model.scoring import encode_questions
 from local.demo_model.sentences import Sentence, join, quotable
 from local.demo_model.wording import is_mostly_chinese, likeness, rarity, shared_weight, terms
@@ -27,7 +26,8 @@ MAX_QUOTES = 3
 MAX_PARTS = 20
 MAX_EVIDENCE = 50
 _LONGEST_ANSWER = 400
-_KEPT_DOCUMENTS = 512
+_KEPT_ROWS = 20_000
+_MOST_SENTENCES = 300
 # cosine with the sentence, cosine with the sentence under its titles, shared telling words; across languages, where
 # no words can be shared, the cosines count for them
 _WEIGHTS = (0.35, 0.35, 0.3)
@@ -82,7 +82,7 @@ class _Quote:
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Passage:
     """A passage's sentences, their words, and two vectors each: alone, and under the passage's titles."""
 
     sentences: tuple[Sentence, ...]
@@ -91,31 +91,18 @@ class _Prepared:
     titled: Vectors
 
 
-class Passages:
-    """The last few passages, prepared: the same documents are quoted again and again."""
+def recent_passages(encoder: SentenceEncoder) -> Recent[tuple[str, str], Passage]:
+    """The passages of recent prompts by title and text, prepared: the same documents are quoted again and again."""
+    return Recent(lambda key: _prepare(*key, encoder), lambda passage: 2 * len(passage.sentences), _KEPT_ROWS)
 
-    def __init__(self, encoder: SentenceEncoder) -> None:
-        self._encoder = encoder
-        self._kept: OrderedDict[tuple[str, str], _Prepared] = OrderedDict()
-        self._lock = threading.Lock()
 
-    def prepared(self, title: str, text: str) -> _Prepared:
-        """The passage ready for comparison; the least recently used one makes room."""
-        with self._lock:
-            if (title, text) not in self._kept:
-                self._kept[title, text] = self._prepare(title, text)
-            self._kept.move_to_end((title, text))
-            while len(self._kept) > _KEPT_DOCUMENTS:
-                self._kept.popitem(last=False)
-            return self._kept[title, text]
-
-    def _prepare(self, title: str, text: str) -> _Prepared:
-        sentences = quotable(text)
-        titled = [" ".join(filter(None, (title, s.heading, s.text))) for s in sentences]
-        vectors = self._encoder.encode([*(s.text for s in sentences), *titled])
-        count = len(sentences)
-        words = tuple(terms(text) for text in titled)
-        return _Prepared(tuple(sentences), words, vectors[:count], vectors[count:])
+def _prepare(title: str, text: str, encoder: SentenceEncoder) -> Passage:
+    sentences = quotable(text)[:_MOST_SENTENCES]
+    titled = [" ".join(filter(None, (title, s.heading, s.text))) for s in sentences]
+    vectors = encoder.encode([*(s.text for s in sentences), *titled])
+    count = len(sentences)
+    words = tuple(terms(text) for text in titled)
+    return Passage(tuple(sentences), words, vectors[:count], vectors[count:])
 
 
 def read_document(document: JsonObject) -> tuple[tuple[ReplyPart, ...], bool]:
@@ -147,7 +134,9 @@ def _part(item: object, place: str) -> ReplyPart:
     return ReplyPart(identity, question, tuple(evidence))
 
 
-def reply(raw: JsonObject, encoder: SentenceEncoder, passages: Passages) -> dict[str, Any]:
+def reply(
+    raw: JsonObject, encoder: SentenceEncoder, passages: Recent[tuple[str, str], Passage]
+) -> dict[str, Any]:
     """Answer ``{"parts": [{"part_id", "outcome": "answer" | "decline", "text", "used": [ref]}]}`` in part order."""
     parts, chinese = read_document(raw)
     vectors = encode_questions([part.question for part in parts], encoder)
@@ -161,11 +150,13 @@ def reply(raw: JsonObject, encoder: SentenceEncoder, passages: Passages) -> dict
     return {"parts": answers}
 
 
-def weigh(part: ReplyPart, vector: Vectors, passages: Passages, *, chinese: bool) -> list[_Quote]:
+def weigh(
+    part: ReplyPart, vector: Vectors, passages: Recent[tuple[str, str], Passage], *, chinese: bool
+) -> list[_Quote]:
     """Every sentence of the part's evidence with how well it fits the question, in reading order."""
     conditional = bool(_CONDITION.search(part.question))
     wants_number = bool(_ASKS_NUMBER.search(part.question))
-    prepared = [passages.prepared(entry.title, entry.text) for entry in part.evidence]
+    prepared = [passages.get((entry.title, entry.text)) for entry in part.evidence]
     weights = rarity(words for passage in prepared for words in passage.words)
     asked = terms(part.question)
     asked_in_chinese = is_mostly_chinese(part.question)

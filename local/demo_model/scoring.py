@@ -15,13 +15,12 @@ out of scope, then rounded; ``measure.py`` repeats the measurement on any catalo
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from local.demo_model.recent import Recent
 from local.demo_model.wording import rarity, shared_weight, terms
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ PREFERENCE_SCALE = 5.0
 _RIDGE = 1.0
 _BIAS = 0.3
 _NEAREST = 3
-_KEPT_CATALOGUES = 8
+_KEPT_ROWS = 20_000
 # the first characters carry a customer's question; the rest only dilutes the vector
 _LONGEST_TEXT = 1000
 
@@ -94,6 +93,7 @@ class Catalogue:
             owners += [number] * (end - start)
         self._rarity: Mapping[str, float] = rarity(self._words)
         self._classifier = _separate(vectors, owners)
+        self.rows = len(texts)
 
     def _level(self, number: int, asked: frozenset[str], vector: Vectors) -> float:
         nearest = np.sort(self._examples[number] @ vector)[::-1][:_NEAREST]
@@ -130,23 +130,9 @@ def _separate(vectors: Vectors, owners: Sequence[int]) -> NDArray[np.floating]:
     return np.linalg.solve(rows.T @ rows + _RIDGE * np.eye(rows.shape[1]), rows.T @ belongs)
 
 
-class Catalogues:
-    """The last few catalogues, prepared: the same part of the prompt comes with every turn."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
-        self._kept: OrderedDict[tuple[Intent, ...], Catalogue] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def prepared(self, intents: tuple[Intent, ...]) -> Catalogue:
-        """The prepared catalogue of these intents; the least recently used one makes room."""
-        with self._lock:
-            if intents not in self._kept:
-                self._kept[intents] = Catalogue(intents, self._encoder)
-            self._kept.move_to_end(intents)
-            while len(self._kept) > _KEPT_CATALOGUES:
-                self._kept.popitem(last=False)
-            return self._kept[intents]
+def recent_catalogues(encoder: Encoder) -> Recent[tuple[Intent, ...], Catalogue]:
+    """The catalogues of recent prompts, prepared: the same part of the prompt comes with every turn."""
+    return Recent(lambda intents: Catalogue(intents, encoder), lambda catalogue: catalogue.rows, _KEPT_ROWS)
 
 
 def encode_questions(questions: Sequence[str], encoder: Encoder) -> Vectors:

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from local.demo_model.encoder import SentenceEncoder
-    from local.demo_model.scoring import Catalogues
+    from local.demo_model.recent import Recent
 
 MAX_INPUT_CHARACTERS = 32 * 1024
 MAX_INTENTS = 512
+MAX_EXAMPLES = 8192
 MAX_CANDIDATES = 5
 # both sides of a possible cut must look like some intent this much before it is made
 _SURE_ENOUGH = 0.5
@@ -69,6 +70,9 @@ def read_document(document: JsonObject) -> UnderstandingDocument:
         _intent(item, f"intents[{index}]")
         for index, item in enumerate(as_list(document.get("intents"), "intents", most=MAX_INTENTS))
     )
+    if sum(len(intent.examples) for intent in intents) > MAX_EXAMPLES:
+        message = f"more than {MAX_EXAMPLES} examples in all"
+        raise RefusedRequestError(message, "context_length_exceeded", "intents")
     if len({intent.id for intent in intents}) < len(intents):
         raise RefusedRequestError("two intents share an id", "duplicate_id", "intents")
     return UnderstandingDocument(tuple(messages), last_question, intents)
@@ -91,10 +95,12 @@ def _intent(item: object, place: str) -> Intent:
     )
 
 
-def understand(raw: JsonObject, encoder: SentenceEncoder, catalogues: Catalogues) -> dict[str, Any]:
+def understand(
+    raw: JsonObject, encoder: SentenceEncoder, catalogues: Recent[tuple[Intent, ...], Catalogue]
+) -> dict[str, Any]:
     """Answer ``{"rewritten", "sub_questions": [{"text", "candidates": [{"id", "score"}]}]}``, best first."""
     document = read_document(raw)
-    catalogue = catalogues.prepared(document.intents)
+    catalogue = catalogues.get(document.intents)
     completed = complete_follow_up(document.messages, document.last_question)
     if completed and _says_enough(document.messages[0], catalogue, encoder):
         completed = None

@@ -60,7 +60,7 @@ def stem(word: str) -> str:
     return word
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def terms(text: str) -> frozenset[str]:
     """The set of comparable terms: Han character pairs (single ones too), stems of words, numbers."""
     found: set[str] = set()
