@@ -9,6 +9,13 @@ import yaml
 if TYPE_CHECKING:
     from pathlib import Path
 
+# what `sam package` uploads, and the property that names it
+UPLOADED_PROPERTY = {
+    "AWS::Serverless::Function": "CodeUri",
+    "AWS::Serverless::LayerVersion": "ContentUri",
+    "AWS::Serverless::StateMachine": "DefinitionUri",
+}
+
 
 class _Loader(yaml.SafeLoader):
     """SafeLoader plus CloudFormation's tags; the class keeps them out of other users of SafeLoader."""
