@@ -298,7 +298,7 @@ def supersede(account: str, conversation: str, run: str, reason: str, now: int) 
             remove=keys.DUE_ATTRIBUTES,
             condition=(OneOf("state", OPEN_STATES),),
         ),
-        budget.stop(account, run, reason),
+        budget.stop(account, run, reason, now),
         run_log.ending(account, run, "superseded", now, reason=reason),
     )
 

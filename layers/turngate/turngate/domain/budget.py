@@ -51,6 +51,9 @@ def spend_model_call(account: str, run: str, spent: int, now: int) -> Transactio
     return Transaction("spend", (update,))
 
 
-def stop(account: str, run: str, reason: str) -> Update:
-    """Tell the run's model states to stop; part of the transaction that ends the run from outside."""
-    return Update("budget", keys.budget(account, run), {"stopped": reason})
+def stop(account: str, run: str, reason: str, now: int) -> Update:
+    """Tell the run's model states to stop; part of the transaction that ends the run from outside. The item may be
+    new: it expires like every other of the run."""
+    return Update(
+        "budget", keys.budget(account, run), {"stopped": reason, "ttl": now // 1000 + WORK_RETENTION_S}
+    )

@@ -90,7 +90,7 @@ def plan_finish(account: str, conversation: str, head: Head, run: Run, ending: E
     if ending.draft is not None:
         actions.append(_reply(account, conversation, run, ending.draft, now))
     if ending.by != "execution":
-        actions.append(budget.stop(account, run.run, ending.state))
+        actions.append(budget.stop(account, run.run, ending.state, now))
     if follow_up is not None:
         actions += start_actions(account, conversation, follow_up, "protected_follow_up", now)
     return Finish(Transaction("finish", tuple(actions)), evt, follow_up.run if follow_up else None)
