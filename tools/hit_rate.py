@@ -21,17 +21,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from turngate.adapters.knowledge_files import DirectoryFiles
-from turngate.adapters.openai_embeddings import OpenAIEmbedder
-from turngate.adapters.sqlite_knowledge import SqliteKnowledge
-from turngate.domain.knowledge import LEXICAL_WEIGHT, Document, fuse
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "layers" / "turngate"))  # the package is shipped as a layer, not installed
+
+from turngate.adapters.knowledge_files import DirectoryFiles  # noqa: E402 - needs the path
+from turngate.adapters.openai_embeddings import OpenAIEmbedder  # noqa: E402 - needs the path
+from turngate.adapters.sqlite_knowledge import SqliteKnowledge  # noqa: E402 - needs the path
+from turngate.domain.knowledge import LEXICAL_WEIGHT, Document, fuse  # noqa: E402 - needs the path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from turngate.ports import Embedder
 
-ROOT = Path(__file__).resolve().parents[1]
 QUESTIONS = ROOT / "examples" / "bank" / "questions.json"
 DEMO_PYTHON = ROOT / ".venvs" / "demo-model" / "bin" / "python"
 WEIGHTS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)

@@ -66,6 +66,7 @@ def says(request, server, model):
     return prepare
 
 
+@pytest.mark.covers("F-439")
 @pytest.mark.parametrize(
     ("content", "found"),
     [
@@ -83,6 +84,7 @@ def test_an_object_is_found_in_what_the_model_wrote(says, content, found):
     assert not usage.simulated
 
 
+@pytest.mark.covers("F-439")
 @pytest.mark.parametrize("content", ["I would say yes.", "", "[1]", "null", '{"te'])
 def test_an_answer_without_an_object_is_empty(says, content):
     assert refusal(says(content)).reason == "empty"
@@ -171,6 +173,7 @@ def test_the_request_asks_for_the_schema_strictly(server, model):
     }
 
 
+@pytest.mark.covers("F-425")
 def test_an_endpoint_that_knows_no_schema_gets_it_in_words_from_then_on(server, model):
     unknown = Reply(b'{"error": {"message": "response_format.type json_schema is unavailable"}}', 400)
     server.replies.extend([unknown, completion('{"text": "a"}'), completion('{"text": "b"}')])
