@@ -169,20 +169,24 @@ class ScriptedServer:
             self.guests.append(f"guest:{len(self.guests) + 1}")
             self.valid_tokens.add(token)
             expires = time.time() + 3600
-            return 200, {"token": token, "principal": self.guests[-1], "expires_at": int(expires)}
+            return 201, {"token": token, "principal": self.guests[-1], "expires_at": int(expires * 1000)}
         if (authorization or "").removeprefix("Bearer ") not in self.valid_tokens:
-            return 401, problem(401, "unauthorized", "Unknown or expired identity")
+            return 403, {"message": "Forbidden"}  # API Gateway's own words for an authorizer's no
         if (method, url.path) == ("POST", "/v1/chat/tickets"):
             ticket = uuid.uuid4().hex
             self._tickets.add(ticket)
-            return 200, {"ticket": ticket, "expires_in_s": 60}
+            return 201, {"ticket": ticket, "expires_in_s": 60}
         conversation = self.conversations.get(url.path.split("/")[3])
         if conversation is None:
-            return 404, problem(404, "conversation_unknown", "No such conversation")
+            return 404, problem(404, "conversation_not_found", "")
         query = {name: int(values[0]) for name, values in parse_qs(url.query).items()}
         events = [e for e in conversation.events if e["seq"] > query["after"]][: query["limit"]]
-        after = events[-1]["seq"] if events else query["after"]
-        return 200, {"events": events, "next_after": after, "last_seq": len(conversation.events)}
+        last, total = events[-1]["seq"] if events else query["after"], len(conversation.events)
+        return 200, {
+            "events": events,
+            "next_after": last if events and last < total else None,
+            "last_seq": total,
+        }
 
     def _serve(self, connection: ServerConnection) -> None:
         assert connection.request is not None
@@ -252,6 +256,7 @@ class ScriptedServer:
         with self._lock:
             event = envelope(kind, conversation_id=conversation.id, epoch=conversation.epoch, **fields)
             event["seq"] = len(conversation.events) + 1
+            event["id"] = f"{conversation.id}.e{event['seq']}"
             conversation.events.append(event)
             if push:
                 self.push(event)
@@ -284,13 +289,24 @@ class ScriptedServer:
         conversation.epoch += 1
         data = {
             "client_message_id": frame["client_message_id"],
-            "message_id": f"m-{conversation.message_seq}",
-            "run_id": run,
+            "text": frame["text"],
+            "message_type": frame["message_type"],
             "duplicate": False,
         }
         seq = conversation.message_seq
-        self.emit(conversation, "message.accepted", push=push, run_id=run, message_seq=seq, data=data)
+        fields: dict[str, Any] = {
+            "run_id": run,
+            "message_id": f"{conversation_id}.{seq}.u",
+            "message_seq": seq,
+        }
+        self.emit(conversation, "message.accepted", push=push, data=data, **fields)
         return conversation
+
+    def repeat_acceptance(self, conversation: Conversation) -> None:
+        """The answer to a resend of the first message: a copy of its acceptance without a place in the log."""
+        accepted = conversation.events[0]
+        data = {"client_message_id": accepted["data"]["client_message_id"], "duplicate": True}
+        self.push({**{name: accepted[name] for name in accepted if name not in {"seq", "id"}}, "data": data})
 
     def status(self, conversation: Conversation, phase: str, run: str = "run-1") -> None:
         """An ephemeral status of a run."""
@@ -314,18 +330,16 @@ class ScriptedServer:
         fields: dict[str, Any] = {"run_id": run, "message_seq": seq, "message_id": f"r-{run}", "push": push}
         self.emit(conversation, "message.completed", data=data, **fields)
         usage = {"model_calls": 2, "simulated": simulated}
-        self.emit(
-            conversation, "run.completed", run_id=run, message_seq=seq, push=push, data={"usage": usage}
-        )
+        self.emit(conversation, "run.completed", run_id=run, push=push, data={"usage": usage})
 
 
 def envelope(kind: str, *, data: Frame | None = None, **fields: Any) -> Frame:
-    """A server frame with the fields a test gives, the rest null."""
-    frame: Frame = dict.fromkeys(("seq", "conversation_id", "run_id", "message_id", "message_seq", "epoch"))
-    now = int(time.time() * 1000)
-    return {"v": 1, "type": kind, "id": uuid.uuid4().hex, "ts": now, **frame, **fields, "data": data or {}}
+    """A server frame; absent fields are left out."""
+    frame = {"v": 1, "type": kind, "ts": int(time.time() * 1000), **fields, "data": data or {}}
+    return {name: value for name, value in frame.items() if value is not None}
 
 
 def problem(status: int, code: str, detail: str) -> Frame:
     """An RFC 9457 problem document."""
-    return {"type": f"urn:turngate:{code}", "title": code, "status": status, "detail": detail, "code": code}
+    kind = f"urn:turngate:problem:{code}"
+    return {"type": kind, "title": f"Title of {code}", "status": status, "detail": detail, "code": code}

@@ -106,8 +106,9 @@ def test_the_stop_button_cancels_the_open_run(open_page: OpenPage, server: Scrip
     ask(page, "How long do refunds take?")
     conversation = server.accept(server.take("message.send"))
     page.get_by_role("button", name="Stop").click()
-    assert server.take("run.cancel")["run_id"] == "run-1"
-    server.emit(conversation, "run.cancelled", run_id="run-1", message_seq=1, data={"reason": "customer"})
+    cancel = {"v": 1, "type": "run.cancel", "run_id": "run-1", "conversation_id": conversation.id}
+    assert server.take("run.cancel") == cancel
+    server.emit(conversation, "run.cancelled", run_id="run-1", data={"reason": "cancelled"})
     expect(page.locator(".customer .state")).to_have_text("Stopped")
     expect(page.locator("#run")).to_be_hidden()
     expect(page.get_by_label("Message", exact=True)).to_be_focused()
@@ -120,11 +121,10 @@ def test_a_failed_run_shows_its_problem_and_can_be_asked_again_as_a_new_message(
     ask(page, "How long do refunds take?")
     frame = server.take("message.send")
     conversation = server.accept(frame)
-    data = {"problem": problem(503, "model_unavailable", "The model did not answer.")}
-    server.emit(conversation, "run.failed", run_id="run-1", message_seq=1, data=data)
+    server.emit(conversation, "run.failed", run_id="run-1", data={"problem": "turn_failed"})
     expect(page.locator(".customer .state")).to_have_text("Failed")
-    expect(page.locator(".problem")).to_contain_text("The model did not answer.")
-    expect(page.locator(".problem code")).to_have_text("model_unavailable")
+    expect(page.locator(".problem")).to_contain_text("The answer could not be finished; please ask again")
+    expect(page.locator(".problem code")).to_have_text("turn_failed")
     page.get_by_role("button", name="Try again").click()
     again = server.take("message.send")
     assert again["text"] == frame["text"]
@@ -139,8 +139,7 @@ def test_a_stated_failure_is_shown_as_reply_and_as_failure(
     conversation = server.accept(server.take("message.send"))
     data = {"content": "Sorry, I could not answer.", "outcome": "answer", "sources": []}
     server.emit(conversation, "message.completed", run_id="run-1", message_id="r-1", message_seq=1, data=data)
-    failed = {"problem": problem(503, "model_unavailable", "")}
-    server.emit(conversation, "run.failed", run_id="run-1", message_seq=1, data=failed)
+    server.emit(conversation, "run.failed", run_id="run-1", data={"problem": "turn_failed"})
     expect(page.locator(".assistant .body")).to_have_text("Sorry, I could not answer.")
     expect(page.locator(".customer .state")).to_have_text("Failed")
 
@@ -182,6 +181,18 @@ def test_an_error_of_no_message_is_shown_in_the_conversation(
     expect(page.locator(".notice")).to_contain_text("Not a frame.")
 
 
+def test_a_stop_that_came_too_late_is_no_error(open_page: OpenPage, server: ScriptedServer) -> None:
+    page = open_page()
+    ask(page, "How long do refunds take?")
+    conversation = server.accept(server.take("message.send"))
+    page.get_by_role("button", name="Stop").click()
+    server.take("run.cancel")
+    server.push({"v": 1, "type": "error", "data": {"problem": problem(409, "run_not_open", "completed")}})
+    server.reply(conversation, "3 to 5 days.")
+    expect(page.locator(".customer .state")).to_have_text("Answered")
+    expect(page.locator(".notice")).to_have_count(0)
+
+
 def test_a_new_conversation_leaves_the_old_one_alone(open_page: OpenPage, server: ScriptedServer) -> None:
     page = open_page()
     ask(page, "How long do refunds take?")
@@ -204,6 +215,16 @@ def test_agents_taking_over_are_announced(open_page: OpenPage, server: ScriptedS
     conversation = server.accept(server.take("message.send"))
     server.emit(conversation, "handoff.requested", data={"reason": "customer", "queue": "default"})
     expect(page.locator(".notice")).to_have_text("We are calling a colleague for you.")
+    reply = {
+        "content": "Hello, Mei here.",
+        "outcome": "handoff",
+        "sources": [],
+        "facts": [],
+        "agent": "agent:mei",
+    }
+    server.emit(conversation, "message.completed", message_id="m-2", message_seq=2, data=reply)
+    expect(page.locator(".assistant .tag")).to_have_text("Agent")
+    expect(page.locator(".customer .state")).to_have_text("Answered")
 
 
 def refusal(frame: dict[str, object], data: dict[str, object]) -> dict[str, object]:

@@ -4,15 +4,26 @@ import { ApiError, isFresh } from "./api.js";
 import { Connection } from "./connection.js";
 import { Conversation } from "./conversation.js";
 import { Outbox } from "./outbox.js";
-import { clientFrame, DEFAULT_TEXT_LIMIT_BYTES, EphemeralGate, EventLog, readEnvelope, resumeFrame } from "./protocol.js";
+import {
+  clientFrame,
+  DEFAULT_TEXT_LIMIT_BYTES,
+  EphemeralGate,
+  EventLog,
+  readEnvelope,
+  readProblem,
+  resumeFrame,
+} from "./protocol.js";
 import { emptyRecord, lastSeq } from "./store.js";
 
 const GAP_PATIENCE_MS = 1_500;
 const LONGEST_GAP_WAIT_MS = 30_000;
 const EVENTS_PER_PAGE = 100;
 const MOST_EARLY_FRAMES = 200;
-const UNAUTHORIZED = 401;
-const LOST_CONVERSATION = new Set([403, 404]);
+/** HTTP APIs of API Gateway answer 403 when the authorizer says no, and 401 when there was nothing to judge. */
+const IDENTITY_REFUSED = new Set([401, 403]);
+const LOST_CONVERSATION = "conversation_not_found";
+/** The run ended while the customer pressed stop: its ending is on the way and says it. */
+const OVERTAKEN = new Set(["run_not_open", "run_not_found"]);
 /** Frames without a seq that may change what is stored; statuses and deltas come often and never do. */
 const KEPT = new Set(["message.accepted", "error", "session.ready"]);
 
@@ -32,6 +43,8 @@ export class Chat {
     this.connection = new Connection({
       openTicket: () => this.#openTicket(),
       resume: () => resumeFrame(this.record.conversation_id, this.log.lastSeq),
+      // with the conversation the pong tells its last seq: a push that got lost is noticed
+      ping: () => clientFrame("ping", { conversation_id: this.record.conversation_id }),
       onFrame: (event) => this.#receive(event),
       onState: (state) => this.#connectionChanged(state),
     });
@@ -112,7 +125,7 @@ export class Chat {
     try {
       ticket = await this.api.createTicket(guest.token);
     } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== UNAUTHORIZED) throw error;
+      if (!(error instanceof ApiError) || !IDENTITY_REFUSED.has(error.status)) throw error;
       guest = await this.#newGuest(guest);
       ticket = await this.api.createTicket(guest.token);
     }
@@ -158,7 +171,7 @@ export class Chat {
   }
 
   #sessionReady(event) {
-    const limit = event.data.limits?.text_bytes ?? event.data.limits?.max_text_bytes;
+    const limit = event.data.limits?.text_bytes;
     if (Number.isInteger(limit) && limit > 0) this.textLimit = limit;
     if (this.record.conversation_id && event.data.last_seq === 0 && this.log.lastSeq > 0) {
       this.#loseConversation("conversation_gone");
@@ -171,14 +184,14 @@ export class Chat {
   #refused(event) {
     const { data } = event;
     const entry = typeof data.client_message_id === "string" ? this.outbox.find(data.client_message_id) : null;
-    const status = (data.problem ?? data).status;
+    const problem = { ...readProblem(data), of: "send" };
     if (entry) {
       this.outbox.refuse(entry, data);
-    } else if (!this.#ready && LOST_CONVERSATION.has(status) && this.record.conversation_id) {
+    } else if (!this.#ready && problem.code === LOST_CONVERSATION && this.record.conversation_id) {
       this.#loseConversation("conversation_gone");
       this.connection.restart();
-    } else {
-      this.conversation.addNotice({ problem: data.problem ?? data }, event.id);
+    } else if (!OVERTAKEN.has(problem.code)) {
+      this.conversation.addNotice({ problem });
     }
   }
 
@@ -210,6 +223,8 @@ export class Chat {
       this.record.conversation_id = event.conversation_id;
       const early = this.#early.splice(0);
       for (const frame of early) this.#event(frame);
+      // a resend learns the address from a copy without seq: what the log holds by now is not here yet
+      if (event.seq === null) this.connection.send(resumeFrame(event.conversation_id, this.log.lastSeq));
     }
     // a resend is answered with the stored event, whose seq we may hold already: settle the item itself
     this.conversation.accepted({ ...event, seq: null });

@@ -3,7 +3,7 @@
  * before the gateway ends the connection (it lives two hours at most).
  */
 
-import { clientFrame, parseFrame, toMillis } from "./protocol.js";
+import { parseFrame, toMillis } from "./protocol.js";
 
 const HEARTBEAT_S = 300;
 const READY_TIMEOUT_MS = 10_000;
@@ -36,10 +36,10 @@ export class Connection {
 
   /**
    * @param hooks `openTicket()` resolves to the socket's address with a fresh ticket, or rejects (`retryAfterMs` is kept);
-   *   `resume()` gives the frame to send first; `onFrame(event)`; `onState({kind: connecting|online|waiting, until?, attempt})`
+   *   `resume()` gives the frame to send first, `ping()` that of the heartbeat; `onFrame(event)`; `onState({kind: connecting|online|waiting, until?, attempt})`
    */
-  constructor({ openTicket, resume, onFrame, onState, random = Math.random }) {
-    this.hooks = { openTicket, resume, onFrame, onState };
+  constructor({ openTicket, resume, ping, onFrame, onState, random = Math.random }) {
+    this.hooks = { openTicket, resume, ping, onFrame, onState };
     this.random = random;
   }
 
@@ -125,7 +125,7 @@ export class Connection {
   }
 
   #ping() {
-    if (!this.send(clientFrame("ping"))) return;
+    if (!this.send(this.hooks.ping())) return;
     const socket = this.#primary;
     if (!this.#timers.pong) this.#timer("pong", PONG_TIMEOUT_MS, () => this.#lost(socket));
   }

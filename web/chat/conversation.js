@@ -102,6 +102,7 @@ export class Conversation {
       ts: event.ts,
       runId: event.run_id ?? null,
       text: contentText(data.content),
+      byAgent: typeof data.agent === "string",
       outcome: typeof data.outcome === "string" ? data.outcome : "answer",
       sources: Array.isArray(data.sources) ? data.sources.filter((s) => s !== null && typeof s === "object") : [],
       simulated: run?.simulated ?? false,
@@ -136,7 +137,7 @@ export class Conversation {
 
   failed(event) {
     const problem = readProblem(event.data);
-    if (event.type === "run.timed_out" && problem.code === "") problem.code = "run_timed_out";
+    if (event.type === "run.timed_out" && problem.code === "") problem.code = "turn_timed_out";
     this.#end(event);
     const fail = (item) => {
       item.state = "failed";

@@ -144,9 +144,13 @@ export function toMillis(value) {
   return number < SECONDS_BELOW ? number * 1000 : number;
 }
 
-/** The problem document of an `error` frame, a `run.failed` event or an HTTP body, with only text and number fields. */
+/**
+ * The problem of an `error` frame, a `run.failed` event or an HTTP body, with only text and number fields. A problem is a
+ * document (RFC 9457), or only its code where the log keeps it.
+ */
 export function readProblem(data) {
-  const source = data !== null && typeof data === "object" ? (data.problem ?? data) : {};
+  const found = data?.problem ?? data;
+  const source = typeof found === "string" ? { code: found } : found !== null && typeof found === "object" ? found : {};
   const text = (value) => (typeof value === "string" ? value : "");
   return {
     status: Number.isInteger(source.status) ? source.status : null,

@@ -22,6 +22,7 @@ const CATALOGUE = {
     "log.welcome.hint": "回答只依据商户公开的资料，并注明出处。",
     "log.you": "您",
     "log.assistant": "客服助手",
+    "log.agent": "人工客服",
     "log.unknown": "（从其他窗口发送的消息）",
     "state.sending": "发送中…",
     "state.queued": "等待网络连接…",
@@ -67,16 +68,19 @@ const CATALOGUE = {
     "composer.bytes": "{n} / {limit} KB",
     "composer.too_long": "消息过长：{n} / {limit} KB，请缩短后发送",
     "problem.no_acknowledgement": "服务器没有确认收到",
-    "problem.run_timed_out": "处理超时，没有得到回答",
-    "problem.run": "未能完成回答",
+    "problem.turn_failed": "没能完成回答，请再发一次",
+    "problem.turn_timed_out": "回答超时，请再发一次",
+    "problem.run": "没能完成回答",
     "problem.send": "消息没有被接受",
-    "problem.401": "身份已失效",
-    "problem.403": "没有权限",
-    "problem.404": "对话不存在",
-    "problem.409": "消息编号与另一条消息冲突",
-    "problem.413": "消息过长",
-    "problem.422": "消息无法处理",
-    "problem.429": "消息太频繁，请稍后再试",
+    "problem.rate_limited": "消息发送过快，请稍后再试",
+    "problem.busy": "系统正忙，请重试",
+    "problem.internal": "系统出了点问题，请重试",
+    "problem.text_empty": "消息没有内容",
+    "problem.text_too_long": "消息过长，请分开发送",
+    "problem.message_conflict": "消息编号与另一条消息冲突",
+    "problem.conversation_not_found": "找不到这个对话",
+    "problem.unauthorized": "身份已失效",
+    "problem.frame_invalid": "消息无法处理",
     "config.failed": "页面配置加载失败，请刷新重试。",
   },
   en: {
@@ -98,6 +102,7 @@ const CATALOGUE = {
     "log.welcome.hint": "Answers rest on the shop's published documents only, and name them.",
     "log.you": "You",
     "log.assistant": "Assistant",
+    "log.agent": "Agent",
     "log.unknown": "(a message sent from another window)",
     "state.sending": "Sending…",
     "state.queued": "Waiting for the connection…",
@@ -143,16 +148,19 @@ const CATALOGUE = {
     "composer.bytes": "{n} / {limit} KB",
     "composer.too_long": "Too long: {n} / {limit} KB. Please shorten it",
     "problem.no_acknowledgement": "The server did not confirm it",
-    "problem.run_timed_out": "It took too long; there is no answer",
+    "problem.turn_failed": "The answer could not be finished; please ask again",
+    "problem.turn_timed_out": "The answer took too long; please ask again",
     "problem.run": "The answer could not be finished",
     "problem.send": "The message was not accepted",
-    "problem.401": "Your session is no longer valid",
-    "problem.403": "Not allowed",
-    "problem.404": "This conversation does not exist",
-    "problem.409": "The message's number belongs to another message",
-    "problem.413": "The message is too long",
-    "problem.422": "The message cannot be processed",
-    "problem.429": "Too many messages; please wait a moment",
+    "problem.rate_limited": "Too many messages; please wait a moment",
+    "problem.busy": "Busy right now; please try again",
+    "problem.internal": "Something went wrong; please try again",
+    "problem.text_empty": "The message has no text",
+    "problem.text_too_long": "The message is too long; please split it",
+    "problem.message_conflict": "The message's number belongs to another message",
+    "problem.conversation_not_found": "There is no such conversation",
+    "problem.unauthorized": "Your session is no longer valid",
+    "problem.frame_invalid": "The message cannot be processed",
     "config.failed": "The page could not load its configuration. Please reload.",
   },
 };
@@ -172,11 +180,11 @@ export function chooseLanguage(stored, preferred) {
   return "en";
 }
 
-/** What to say about a problem: our words for its code or status, and the server's own detail. */
+/** What to say about a problem: our words for its code, else the server's title; and the server's own detail. */
 export function problemText(language, problem) {
   const say = (key) => text(language, `problem.${key}`);
-  const ours = say(problem.code) ?? say(problem.status) ?? (problem.title || say(problem.of) || say("send"));
-  return { title: ours, detail: problem.detail && problem.detail !== ours ? problem.detail : "", code: problem.code };
+  const title = say(problem.code) ?? (problem.title || say(problem.of));
+  return { title, detail: problem.detail === title ? "" : problem.detail, code: problem.code };
 }
 
 /** Both catalogues, for the check that they have the same keys. */

@@ -91,8 +91,8 @@ export class ConversationView {
       this.#fill(drawn, "body", [item.code, language], () => [this.#notice(item.code)]);
       return;
     }
-    const who = this.#say(item.kind === "customer" ? "log.you" : "log.assistant");
-    drawn.node.setAttribute("aria-label", who);
+    const who = item.kind === "customer" ? "log.you" : item.byAgent ? "log.agent" : "log.assistant";
+    drawn.node.setAttribute("aria-label", this.#say(who));
     this.#fill(drawn, "body", [item.text, item.text === null && language], () => [item.text ?? this.#say("log.unknown")]);
     if (item.kind === "customer") this.#updateCustomer(drawn, item);
     else this.#updateAssistant(drawn, item);
@@ -123,10 +123,10 @@ export class ConversationView {
   #updateAssistant(drawn, item) {
     const { language } = this.frame;
     this.#fill(drawn, "sources", [item.sources, language], () => (item.sources.length > 0 ? [this.#sources(item.sources)] : []));
-    this.#fill(drawn, "meta", [item.outcome, item.simulated, item.replaced, language, item.ts], () =>
+    this.#fill(drawn, "meta", [item.outcome, item.byAgent, item.simulated, item.replaced, language, item.ts], () =>
       [
         this.#time(item.ts),
-        this.#tag(this.#say(`outcome.${item.outcome}`), "tag"),
+        this.#tag(this.#say(item.byAgent ? "log.agent" : `outcome.${item.outcome}`), "tag"),
         item.replaced && this.#tag(this.#say("reply.replaced"), "tag"),
         item.simulated && this.#tag(this.#say("reply.simulated"), "badge", this.#say("head.simulated.hint")),
       ].filter(Boolean),
@@ -143,7 +143,7 @@ export class ConversationView {
 
   #notice(code) {
     if (typeof code === "string") return this.#say(`notice.${code}`);
-    const problem = problemText(this.frame.language, { status: null, code: "", title: "", detail: "", of: "send", ...code.problem });
+    const problem = problemText(this.frame.language, code.problem);
     return [problem.title, problem.detail].filter(Boolean).join(this.#isChinese() ? "：" : ": ");
   }
 
