@@ -51,16 +51,12 @@ def build(
 
 
 def _sam_build(template: Path, build_dir: Path, runtime: str) -> None:
-    cache = build_dir.with_name(f"{build_dir.name}.cache")
-    command = [
-        str(ROOT / ".venvs/sam/bin/sam"),
-        "build",
-        "--template-file",
-        str(template),
-        "--cached",
-        "--parallel",
-    ]
-    command += ["--build-dir", str(build_dir), "--cache-dir", str(cache)]
+    # SAM keeps `.aws-sam/deps` in its working directory, whatever the build directory: give each build its own
+    scratch = build_dir.with_name(f"{build_dir.name}.sam")
+    scratch.mkdir(parents=True, exist_ok=True)
+    command = [str(ROOT / ".venvs/sam/bin/sam"), "build", "--cached", "--parallel"]
+    command += ["--template-file", str(template.resolve()), "--build-dir", str(build_dir.resolve())]
+    command += ["--cache-dir", str(scratch.resolve() / "cache")]
     # wheels in the layers must fit this machine; a template without the parameter ignores it
     command += ["--parameter-overrides", f"PythonRuntime={runtime} Architecture={host_architecture()}"]
     kept = ("HOME", "PIP_CERT", "PIP_CONFIG_FILE", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL", "SSL_CERT_FILE")
@@ -71,7 +67,7 @@ def _sam_build(template: Path, build_dir: Path, runtime: str) -> None:
         "SAM_CLI_TELEMETRY": "0",
         "AWS_DEFAULT_REGION": EmulatorSettings().region,
     }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  # the pinned SAM CLI
+    done = subprocess.run(command, cwd=scratch, env=environment, capture_output=True, text=True, check=False)  # noqa: S603  # the pinned SAM CLI
     if done.returncode != 0:
         raise BuildError(f"sam build failed:\n{done.stdout}{done.stderr}")
 
