@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from local.emulator.stock import Foreign
 
 ARTIFACTS = "turngate-artifacts"
+_NO_CHANGES = "didn't contain changes"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -39,7 +40,10 @@ def deploy(
     *,
     deadline: float = 60.0,
 ) -> dict[str, str]:
-    """Create or update the stack from a built template; returns its outputs. `DeployError` on any failure."""
+    """Create or update the stack from a built template; returns its outputs. `DeployError` on any failure.
+
+    A template without changes leaves the stack as it is.
+    """
     template = _upload(built_template, emulator)
     cloudformation = emulator.client("cloudformation")
     kind = "UPDATE" if _exists(cloudformation, stack_name) else "CREATE"
@@ -61,6 +65,8 @@ def deploy(
         lambda: cloudformation.describe_change_set(StackName=stack_name, ChangeSetName=change_set),
         lambda found: not found["Status"].endswith(("PENDING", "PROGRESS")),
     )
+    if _NO_CHANGES in described.get("StatusReason", ""):
+        return _outputs(cloudformation.describe_stacks(StackName=stack_name)["Stacks"][0])
     if described["Status"] != "CREATE_COMPLETE":
         raise DeployError(f"{stack_name}: {described.get('StatusReason', described['Status'])}")
     cloudformation.execute_change_set(StackName=stack_name, ChangeSetName=change_set)
@@ -71,6 +77,10 @@ def deploy(
     )
     if stack["StackStatus"] != f"{kind}_COMPLETE":
         raise DeployError(f"{stack_name} is {stack['StackStatus']}: {_failures(cloudformation, stack_name)}")
+    return _outputs(stack)
+
+
+def _outputs(stack: dict[str, Any]) -> dict[str, str]:
     return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
 
 

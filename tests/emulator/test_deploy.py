@@ -49,6 +49,9 @@ def test_a_built_template_runs_with_its_layer_and_is_built_again_only_after_a_ch
         running = World(emulator, deploy(built, emulator, "built", {"PythonRuntime": host_runtime()}))
         assert running.invoke("Answer") == (None, 42)
 
+        unchanged = deploy(built, emulator, "built", {"PythonRuntime": host_runtime()})
+        assert unchanged == running.outputs
+
         (app / "ours" / "ours" / "__init__.py").write_text("ANSWER = 43\n")
         again = build(app / "template.yaml", tmp_path / "build")
         deploy(again, emulator, "built", {"PythonRuntime": host_runtime()})
