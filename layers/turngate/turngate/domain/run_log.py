@@ -5,6 +5,8 @@ duplicates. The ending's event is written in the transaction that ends the run."
 
 from __future__ import annotations
 
+import json
+
 from turngate.domain import keys
 from turngate.domain.shapes import RunEvent
 from turngate.domain.transaction import Absent, Item, Key, Put
@@ -22,10 +24,11 @@ WORK_RETENTION_S = 7 * 24 * 3600
 
 
 def entry(account: str, run: str, event: RunEvent) -> tuple[Key, Item]:
-    """Key and item of one log entry."""
+    """Key and item of one log entry. `data` is kept as JSON: it may hold scores, and DynamoDB has no floats."""
     key = keys.run_event(account, run, event.part, event.step, event.kind)
     ttl = event.at // 1000 + LOG_RETENTION_S
-    return key, {"entity": "run_event", "kind": event.kind, "at": event.at, "data": event.data, "ttl": ttl}
+    data = json.dumps(event.data, ensure_ascii=False, separators=(",", ":"))
+    return key, {"entity": "run_event", "kind": event.kind, "at": event.at, "data": data, "ttl": ttl}
 
 
 def ending(account: str, run: str, state: str, now: int, **data: str | int) -> Put:

@@ -1,0 +1,121 @@
+"""Load a tenant into a running stack: its configuration and its documents, as versions, and activate them.
+
+Built knowledge files are kept under `.local/knowledge`, named by what went into them, so a second start of the demo
+does not embed the same documents again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from turngate.adapters.knowledge_files import DirectoryFiles
+from turngate.adapters.sqlite_knowledge import SqliteKnowledge
+from turngate.domain import keys
+from turngate.domain.config import AssistantConfig, validate_config
+from turngate.domain.knowledge import Document
+from turngate.domain.transaction import Put, Transaction
+from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from turngate.adapters.s3 import S3Files
+    from turngate.ports import ConversationStore, Embedder
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILT = ROOT / ".local" / "knowledge"
+VERSION = 1
+
+
+class TenantError(ValueError):
+    """Raised when a tenant's files cannot be used; the message names the file or the finding."""
+
+
+class Loader:
+    """Loads tenants into one stack. `files` is the stack's bucket."""
+
+    def __init__(self, store: ConversationStore, files: S3Files, embedder: Embedder) -> None:
+        self._store = store
+        self._files = files
+        self._embedder = embedder
+
+    def load(self, config: AssistantConfig, collections: dict[str, list[Document]]) -> dict[str, int]:
+        """Publish and activate version 1 of everything; the number of documents per collection."""
+        findings = validate_config(config, dict.fromkeys(collections, True))
+        if findings:
+            raise TenantError("; ".join(f"{each.path}: {each.message}" for each in findings))
+        for name, documents in collections.items():
+            self._publish(config.account, name, documents)
+        put_config(self._store, config, VERSION)
+        activate_knowledge(self._store, config.account, dict.fromkeys(collections, VERSION))
+        activate_config(self._store, config.account, VERSION)
+        return {name: len(documents) for name, documents in collections.items()}
+
+    def _publish(self, account: str, collection: str, documents: list[Document]) -> None:
+        folder = BUILT / _digest(documents, self._embedder.model)
+        with SqliteKnowledge(DirectoryFiles(folder)) as knowledge:
+            summary = knowledge.put_version(account, collection, VERSION, documents, self._embedder)
+        self._files.publish(
+            account, collection, VERSION, DirectoryFiles(folder).path(account, collection, VERSION)
+        )
+        key = keys.knowledge_version(account, collection, VERSION)
+        item = {
+            "entity": "knowledge_version",
+            "status": "READY",
+            "digest": summary.digest,
+            "documents": len(documents),
+        }
+        self._store.write(account, Transaction("knowledge_version", (Put("version", key, item),)))
+
+
+def read_mall() -> tuple[AssistantConfig, dict[str, list[Document]]]:
+    """The example tenant: examples/mall."""
+    folder = ROOT / "examples" / "mall"
+    collections = {
+        each.name: [read_document(path) for path in sorted(each.glob("*.md"))]
+        for each in sorted((folder / "documents").iterdir())
+    }
+    return _config(folder / "config.json"), collections
+
+
+def read_bank(documents: Path) -> tuple[AssistantConfig, dict[str, list[Document]]]:
+    """The second tenant of the stack tests, over the JSON documents of ../shared/data/tau2_banking."""
+    read = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(documents.glob("*.json"))]
+    made = [
+        Document(document_id=each["id"], title=each["title"], text=each["content"], language="en")
+        for each in read
+    ]
+    return _config(ROOT / "examples" / "bank" / "config.json"), {"bank-kb": made}
+
+
+def read_document(path: Path) -> Document:
+    """A Markdown file with a front matter of `name: value` lines between two `---` lines."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if lines[:1] != ["---"] or "---" not in lines[1:]:
+        raise TenantError(f"{path}: no front matter")
+    end = lines.index("---", 1)
+    fields = dict(_field(path, line) for line in lines[1:end])
+    known = {
+        name: fields[name] for name in Document.model_fields if name in fields and name != "confirmed_at"
+    }
+    return Document(text="\n".join(lines[end + 1 :]).strip(), **known)
+
+
+def _field(path: Path, line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise TenantError(f"{path}: not a `name: value` line: {line!r}")
+    return name.strip(), value.strip()
+
+
+def _config(path: Path) -> AssistantConfig:
+    return AssistantConfig.model_validate_json(path.read_text(encoding="utf-8"))
+
+
+def _digest(documents: Iterable[Document], model: str) -> str:
+    digest = hashlib.sha256(model.encode())
+    for document in documents:
+        digest.update(document.model_dump_json().encode())
+    return digest.hexdigest()[:24]
