@@ -116,6 +116,7 @@ class ScriptedServer:
         self.accepting = True
         self.refuse_resume: Frame | None = None
         self.connections: list[ServerConnection] = []
+        self.closed: queue.Queue[ServerConnection] = queue.Queue()
         self._tickets: set[str] = set()
         self._lock = threading.RLock()
         self._start()
@@ -201,6 +202,7 @@ class ScriptedServer:
         with self._lock:
             if connection in self.connections:
                 self.connections.remove(connection)
+        self.closed.put(connection)
 
     def _receive(self, connection: ServerConnection, frame: Frame) -> None:
         assert frame["v"] == 1
@@ -212,7 +214,7 @@ class ScriptedServer:
     def _resume(self, connection: ServerConnection, frame: Frame) -> None:
         with self._lock:
             if self.refuse_resume is not None:
-                self._push(connection, envelope("error", data=self.refuse_resume))
+                self.push_to(connection, envelope("error", data=self.refuse_resume))
                 self.refuse_resume = None
                 self.resumes.put(frame)
                 return
@@ -226,7 +228,7 @@ class ScriptedServer:
                 "connection_expires_at": int((time.time() + CONNECTION_LIFE_S) * 1000),
                 "limits": {"text_bytes": 8192},
             }
-            self._push(connection, envelope("session.ready", data=ready))
+            self.push_to(connection, envelope("session.ready", data=ready))
             if connection not in self.connections:
                 self.connections.append(connection)
             if conversation and len(events) > REPLAY_LIMIT:
@@ -236,10 +238,10 @@ class ScriptedServer:
                     "to_seq": len(conversation.events),
                     "fetch_url": url,
                 }
-                self._push(connection, envelope("resume.gap", conversation_id=conversation.id, data=gap))
+                self.push_to(connection, envelope("resume.gap", conversation_id=conversation.id, data=gap))
             elif self.replay:
                 for event in events:
-                    self._push(connection, event)
+                    self.push_to(connection, event)
         self.resumes.put(frame)
 
     def take(self, kind: str) -> Frame:
@@ -266,9 +268,10 @@ class ScriptedServer:
         """Send a frame, durable or not (or no frame at all), to every socket."""
         with self._lock:
             for connection in self.connections:
-                self._push(connection, frame)
+                self.push_to(connection, frame)
 
-    def _push(self, connection: ServerConnection, frame: object) -> None:
+    def push_to(self, connection: ServerConnection, frame: object) -> None:
+        """Send a frame to one socket."""
         with suppress(ConnectionClosed):
             connection.send(json.dumps(frame))
 

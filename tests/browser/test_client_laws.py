@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.browser.scripted_server import ScriptedServer
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from playwright.sync_api import BrowserContext, Page
-
-    from tests.browser.scripted_server import ScriptedServer
+    from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture
-def page(server: ScriptedServer, new_context: Callable[..., BrowserContext]) -> Page:
-    page = new_context().new_page()
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    server = ScriptedServer()
+    context = browser.new_context()
+    page = context.new_page()
     page.goto(server.page_url + "/icon.svg")
-    return page
+    yield page
+    context.close()
+    server.close()
 
 
 def shuffled_with_duplicates(seed: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -189,10 +190,10 @@ def test_a_second_window_shows_the_same_conversation(open_page: OpenPage, server
     second.goto(server.page_url)
     server.take_resume()
     ask(first, "Once more from the first")
-    server.accept(server.take("message.send"), "run-2")
     expect(second.locator(".customer .body")).to_have_text(
         ["From the first window", "Once more from the first"]
     )
+    server.accept(server.take("message.send"), "run-2")
     server.reply(conversation, "Answer.", "run-2")
     expect(second.locator(".customer .state")).to_have_text(["Answered", "Answered"])
 
@@ -260,19 +261,25 @@ def test_the_page_pings_and_renews_its_connection_with_overlap(
     server: ScriptedServer, new_context: Callable[..., BrowserContext]
 ) -> None:
     page = new_context().new_page()
-    page.clock.install()
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    page.clock.install(time=start)
     page.goto(server.page_url)
     server.take_resume()
     expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
     page.clock.fast_forward(301_000)
     server.take("ping")
-    server.push({"v": 1, "type": "pong", "data": {"last_seq": 0}})
+    server.push({"v": 1, "type": "pong", "data": {"server_time": 0}})
     old = server.connections[0]
-    page.clock.fast_forward(115 * 60_000 - 301_000)
+    page.clock.pause_at(start + timedelta(minutes=116))
     server.take("ping")
     server.take_resume()
-    assert server.connections[0] is old
-    assert len(server.connections) == 2
+    server.push_to(
+        old, {"v": 1, "type": "error", "data": {"problem": problem(503, "busy", "By the old socket.")}}
+    )
+    expect(page.locator(".notice")).to_contain_text("By the old socket.")
+    page.clock.run_for(2_000)
+    assert server.closed.get(timeout=10) is old
+    assert len(server.connections) == 1
     expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
 
 
