@@ -53,7 +53,7 @@ class Check:
     name: str
     documents: Sequence[Document]
     questions: dict[str, list[Question]]
-    """By language."""
+    """By language, or another name for a part of them."""
 
 
 def bank(data: Path) -> list[Document]:
@@ -76,12 +76,14 @@ def thirty(data: Path) -> Check:
 
 
 def known_items(data: Path) -> Check:
-    """Each bank document without its title, asked for by that title; titles that several share are left out."""
+    """Each bank document without its title, asked for by that title; titles that several share are left out. Those
+    that are questions are shown again by themselves."""
     documents = bank(data)
     titles = [document.title for document in documents]
     questions = [Question(d.title, d.document_id) for d in documents if titles.count(d.title) == 1]
     bare = [document.model_copy(update={"title": ""}) for document in documents]
-    return Check("bank documents by their titles", bare, {"en": questions})
+    asked = [question for question in questions if question.text.endswith("?")]
+    return Check("bank documents by their titles", bare, {"en": questions, "en, titles that ask": asked})
 
 
 def cmrc(data: Path) -> Check:

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from turngate.domain.knowledge import (
     MAX_DOCUMENT_BYTES,
     MAX_PIECE,
-    MAX_QUERY_WORDS,
     Document,
     check_scope,
     cut,
@@ -20,9 +19,8 @@ from turngate.domain.knowledge import (
     digest_of,
     fuse,
     publishable,
-    query_words,
-    words,
 )
+from turngate.domain.search_words import MAX_QUERY_WORDS, query_words, words
 from turngate.errors import BrokenInvariantError, RefusedError
 
 
@@ -207,7 +205,15 @@ def test_words_of_a_text(text, expected):
 @given(st.text(max_size=200))
 def test_no_word_can_leave_its_quotes(text):
     assert all(re.fullmatch(r"[^\s\"'()*:^]+", word) for word in words(text))
-    assert query_words(text) == list(dict.fromkeys(words(text)))[:MAX_QUERY_WORDS]
+    assert set(query_words(text)) <= set(words(text))
+    assert bool(query_words(text)) == bool(words(text))
+
+
+def test_a_question_is_reduced_to_its_different_words_of_substance():
+    assert query_words("How do I return a return? 我要退货") == ["return", "我要", "要退", "退货"]
+    assert query_words("Who am I?") == ["who", "am", "i"], "a question of nothing else keeps them"
+    many = query_words(" ".join(f"word{n} word{n}" for n in range(1000)))
+    assert many == [f"word{n}" for n in range(MAX_QUERY_WORDS)]
 
 
 # Ranking

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from turngate.domain.knowledge import VersionSummary, cut, digest_of, words
+from turngate.domain.knowledge import VersionSummary, cut, digest_of
+from turngate.domain.search_words import words
 from turngate.domain.shapes import Evidence
 from turngate.errors import RefusedError
 

@@ -1,6 +1,6 @@
 """Knowledge without a server: one SQLite file per version, words by FTS5 and vectors by one multiplication.
 
-FTS5 gets words that `domain.knowledge.words` has already cut (its own tokenizers know no Chinese), so its tokenizer
+FTS5 gets words that `domain.search_words` has already cut (its own tokenizers know no Chinese), so its tokenizer
 only splits at spaces. A file is opened read-only and immutable: no lock, no journal, no way to change it.
 """
 
@@ -27,8 +27,8 @@ from turngate.domain.knowledge import (
     digest_of,
     fuse,
     publishable,
-    query_words,
 )
+from turngate.domain.search_words import query_words
 from turngate.errors import KnowledgeUnavailableError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Documents, the pieces they are cut into, the words they are found by, and how two rankings become one.
+"""Documents, the pieces they are cut into, and how two rankings become one.
 
 Everything here is pure and the same for every index, so that indexes differ in speed and never in what they find.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import unicodedata
 from datetime import date
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +23,6 @@ MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PIECE = 1200
 """Characters. A clause up to this length is never cut; neighbours are kept together up to it."""
 
-MAX_QUERY_WORDS = 128
 DEPTH = 100
 """How many of the best of each ranking take part in the fusion."""
 
@@ -231,38 +229,6 @@ def _parts(text: str, finest: int = 0) -> Iterator[str]:
         atom_start = end
     if part_start < len(text):
         yield text[part_start:]
-
-
-# Words
-
-_CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_LETTER = rf"(?:(?![{_CJK}_])\w)"
-_RUN = re.compile(rf"(?P<cjk>[{_CJK}]+)|{_LETTER}+(?:[-._/]{_LETTER}+)*")
-_JOINT = re.compile(r"[-._/]")
-_ACCENTS = re.compile("[\u0300-\u036f]")
-
-
-def words(text: str) -> list[str]:
-    """The search words of a text, in order. Chinese, Japanese and Korean runs become overlapping pairs of characters
-    (a character alone stays one); other words are folded to lower case without accents. Codes and numbers stay whole,
-    and are found by their parts too: `FRA-01` gives `fra-01`, `fra`, `01`."""
-    folded = unicodedata.normalize("NFKC", _ACCENTS.sub("", unicodedata.normalize("NFKD", text))).casefold()
-    found: list[str] = []
-    for run in _RUN.finditer(folded):
-        word = run[0]
-        if run["cjk"]:
-            found.extend([word[start : start + 2] for start in range(len(word) - 1)] or [word])
-            continue
-        parts = _JOINT.split(word)
-        if len(parts) > 1 and any(letter.isdigit() for letter in word):
-            found.append(word)
-        found.extend(parts)
-    return found
-
-
-def query_words(query: str) -> list[str]:
-    """The first MAX_QUERY_WORDS different words of a query."""
-    return list(dict.fromkeys(words(query)))[:MAX_QUERY_WORDS]
 
 
 # Ranking

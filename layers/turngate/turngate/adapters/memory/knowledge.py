@@ -14,8 +14,8 @@ from turngate.domain.knowledge import (
     digest_of,
     fuse,
     publishable,
-    query_words,
 )
+from turngate.domain.search_words import query_words
 from turngate.errors import KnowledgeUnavailableError
 
 if TYPE_CHECKING:
