@@ -14,16 +14,15 @@ import time
 import uuid
 from contextlib import suppress
 from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.browser.origins import ApiOrigin, PageOrigin
 
 PAGE = Path(__file__).parents[2] / "web" / "chat"
 TAKE_TIMEOUT_S = 10.0
@@ -41,59 +40,6 @@ class Conversation:
         self.events: list[Frame] = []
         self.message_seq = 0
         self.epoch = 0
-
-
-class _Page(SimpleHTTPRequestHandler):
-    """The page's files and config.json."""
-
-    config: Callable[[], Frame]
-
-    def log_message(self, format: str, *args: object) -> None: ...
-
-    def do_GET(self) -> None:
-        if urlsplit(self.path).path != "/config.json":
-            super().do_GET()
-            return
-        body = json.dumps(type(self).config()).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-class _Api(BaseHTTPRequestHandler):
-    """Guests, tickets and the event log, across origins."""
-
-    play: ScriptedServer
-
-    def log_message(self, format: str, *args: object) -> None: ...
-
-    def do_OPTIONS(self) -> None:
-        self._answer(204, None)
-
-    def do_POST(self) -> None:
-        self._handle("POST")
-
-    def do_GET(self) -> None:
-        self._handle("GET")
-
-    def _handle(self, method: str) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length) or b"{}")
-        status, answer = self.play.http(method, self.path, self.headers.get("Authorization"), body)
-        self._answer(status, answer)
-
-    def _answer(self, status: int, answer: Frame | None) -> None:
-        body = b"" if answer is None else json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Access-Control-Allow-Origin", self.play.page_url)
-        self.send_header("Access-Control-Allow-Headers", "Authorization, Content-Type")
-        self.send_header("Access-Control-Allow-Methods", "GET, POST")
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
 
 class ScriptedServer:
@@ -124,8 +70,8 @@ class ScriptedServer:
     def _start(self) -> None:
         self._socket: Server = serve(self._serve, "127.0.0.1", 0)
         self.ws_url = f"ws://127.0.0.1:{self._socket.socket.getsockname()[1]}"
-        api = type("BoundApi", (_Api,), {"play": self})
-        page = type("BoundPage", (_Page,), {"config": staticmethod(self._config)})
+        api = type("BoundApi", (ApiOrigin,), {"play": self})
+        page = type("BoundPage", (PageOrigin,), {"config": staticmethod(self._config)})
         self._api = ThreadingHTTPServer(("127.0.0.1", 0), api)
         self._page = ThreadingHTTPServer(("127.0.0.1", 0), partial(page, directory=str(PAGE)))
         self.http_url = f"http://127.0.0.1:{self._api.server_port}"
