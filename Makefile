@@ -4,19 +4,95 @@ SHELL := bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
-PY := $(VENV)/bin/python
-# one venv per tool that pins its own botocore; each is rebuilt only when its lock file changes
-venv = $(1)/.installed: requirements/$(2).txt; $(PYTHON) -m venv $(1) && $(1)/bin/pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/$(2).txt && touch $$@
+PY := PYTHONPATH=.:layers/turngate $(VENV)/bin/python
+PYTEST := $(VENV)/bin/pytest
+LAYERS := base model search identity
+VENVS := $(VENV) .venvs/emulator .venvs/sam .venvs/runtime .venvs/demo-model
+SUITES := tests/unit tests/protocol tests/machines tests/functions tests/wire tests/examples tests/tools \
+          tests/template tests/contract tests/model tests/demo_model tests/emulator tests/races tests/stack tests/browser
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
-setup: $(VENV)/.installed .venvs/emulator/.installed .venvs/sam/.installed .venvs/runtime/.installed .venvs/demo-model/.installed  ## install what demo, demo-check and test need (pip only)
+# ── set up ──────────────────────────────────────────────────────────────────────────────────────────────────────
+setup: $(VENVS:%=%/.installed)  ## install what demo, demo-check and the suites need (pip only, no root)
 
+setup-system:  ## Debian packages for the browser tests: Chromium and a Chinese font (root)
+	@if command -v chromium >/dev/null && fc-list 2>/dev/null | grep -qi cjk; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+	  echo "setup-system: needs root and apt; install Chromium and a CJK font yourself"; exit 1; fi; \
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium fontconfig fonts-noto-cjk
+
+# one venv for each tool that pins its own botocore; made anew only when its lock file changes
+define venv
+$(1)/.installed: requirements/$(2).txt
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/$(2).txt
+	touch $$@
+endef
 $(eval $(call venv,$(VENV),dev))
 $(eval $(call venv,.venvs/emulator,emulator))
 $(eval $(call venv,.venvs/sam,sam))
 $(eval $(call venv,.venvs/runtime,runtime))
 $(eval $(call venv,.venvs/demo-model,demo-model))
 
-.PHONY: help setup
+lock:  ## resolve all requirements anew into lock files with hashes (needs uv)
+	for name in dev emulator sam runtime demo-model; do \
+	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
+	    --no-header -q requirements/$$name.in -o requirements/$$name.txt; done
+	for name in $(LAYERS); do \
+	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
+	    --no-header --no-annotate -q -c requirements/dev.txt requirements/layer-$$name.in \
+	    -o layers/dependencies/$$name/requirements.txt; done
+
+doctor:  ## say what this machine has and lacks
+	@$(PYTHON) tools/doctor.py
+
+# ── use ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+demo: setup  ## the whole product on 127.0.0.1, with a chat page; Ctrl-C stops it
+	@exec env PYTHONPATH=.:layers/turngate $(VENV)/bin/python -m local.demo
+
+demo-check: setup  ## what the demo shows, without a browser
+	@$(PY) -m local.demo_check
+
+deploy:  ## build and deploy to your AWS account: make deploy ENV=dev
+	.venvs/sam/bin/sam build && .venvs/sam/bin/sam deploy --config-env $(or $(ENV),default)
+
+# ── check ───────────────────────────────────────────────────────────────────────────────────────────────────────
+lint: $(VENV)/.installed  ## format and lint, mending what can be mended
+	$(VENV)/bin/ruff format .
+	$(VENV)/bin/ruff check --fix .
+
+check: $(VENV)/.installed  ## everything static: format, lint, types, layers, generated pages, the inventory's marks
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	PYTHONPATH=.:layers/turngate $(VENV)/bin/lint-imports
+	$(PY) -m tools.features --check
+	$(PY) -m tools.machine_diagrams --check
+
+features: $(VENV)/.installed  ## covered/total of the inventory, per group and layer
+	@$(PY) -m tools.features
+
+test: setup  ## check, then every suite this machine can run; what it cannot is named with what to install
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory setup-system || true
+	$(PYTEST) $(wildcard $(SUITES))
+
+test-unit: $(VENV)/.installed  ## domain and protocol, under a minute, no network
+	$(PYTEST) tests/unit tests/protocol
+
+test-machines: $(VENV)/.installed  ## the real state machine and handlers over memory adapters
+	$(PYTEST) tests/machines tests/functions tests/wire
+
+test-stack: setup  ## the deployed template on the emulator
+	$(PYTEST) tests/stack
+
+test-browser: setup  ## the chat page in headless Chromium
+	$(PYTEST) tests/browser
+
+hit-rate: setup  ## right document in the top 5, for the bank's thirty questions
+	$(PY) -m tools.hit_rate
+
+.PHONY: help setup setup-system lock doctor demo demo-check deploy lint check features test test-unit test-machines \
+        test-stack test-browser hit-rate

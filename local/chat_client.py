@@ -199,9 +199,9 @@ class ChatClient:
         with self._heard:
             while not until():
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._heard.wait(min(left, 1)):
-                    if deadline <= time.monotonic():
-                        raise ChatError(f"waited {timeout:.0f} s for {what}; heard {self._summary()}")
+                if left <= 0:
+                    raise ChatError(f"waited {timeout:.0f} s for {what}; heard {self._summary()}")
+                self._heard.wait(min(left, 1))
 
     def log(self) -> list[Frame]:
         """Durable events in order."""

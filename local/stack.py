@@ -8,11 +8,13 @@ import contextlib
 import os
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local.chat_client import ChatClient, welcome
 from local.deploy import Emulator, build, deploy, start_emulator
 from local.tenants import Loader, read_mall
 from turngate.adapters.dynamodb.store import DynamoDBConversationStore
@@ -153,7 +155,22 @@ def run_stack(
         step.done(
             f"loaded tenant {config.account}: {sum(counts.values())} documents, {len(counts)} collections"
         )
+        _warm_up(stack)
+        step.done("warmed up with two guests' questions")
         yield stack
+
+
+def _warm_up(stack: Stack) -> None:
+    """Two guests ask at the same time, so that each function has two warm workers: a cold start on two cores would
+    otherwise let a first answer overtake the second message."""
+
+    def ask(question: str) -> None:
+        with ChatClient(stack.http_url, stack.socket_url, welcome(stack.http_url)) as guest:
+            guest.ask(question, timeout=60)
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for done in [pool.submit(ask, text) for text in ("保修多久?", "How do I return an item?")]:
+            done.result()
 
 
 def _complete(model: ModelEndpoint | None, offline: ModelEndpoint) -> ModelEndpoint:

@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from turngate.domain import run_log
 from turngate.domain.shapes import AllowedRoute, Evidence, Frozen, Part, PartResult, RunEvent, TurnRef
+from turngate.domain.texts import detect_language
 from turngate.errors import BrokenInvariantError, KnowledgeUnavailableError, ModelUnavailableError
 from turngate.states import working_texts
 
 if TYPE_CHECKING:
+    from turngate.domain.shapes import Language
     from turngate.wiring import Ports
 
 MAX_PIECES = 5
 """F-143."""
+CONSIDERED = 10
+NEAR = 0.5
+"""Share of the best score from which a piece may come first for its language."""
+_UNDECIDED: Language = "en"
 
 
 class RetrieveRequest(Frozen):
@@ -31,7 +37,7 @@ def retrieve(request: RetrieveRequest, ports: Ports) -> PartResult:
     degraded: list[str] = []
     vector = _vector(ports, part.question, degraded)
     found, readable = _search(ports, turn, part.route.collections, part.question, vector, degraded)
-    best = sorted(found, key=lambda piece: -piece.score)[:MAX_PIECES]
+    best = _in_their_language(found, part.question)[:MAX_PIECES]
     pieces = tuple(
         piece.model_copy(update={"ref": f"{part.part_id}.E{number}"})
         for number, piece in enumerate(best, start=1)
@@ -52,6 +58,20 @@ def retrieve(request: RetrieveRequest, ports: Ports) -> PartResult:
             "status": status,
             "evidence_refs": tuple(piece.ref for piece in pieces),
         }
+    )
+
+
+def _in_their_language(found: list[Evidence], question: str) -> list[Evidence]:
+    """Best first, but a piece in the question's language before one in another: where a document exists in both,
+    their scores differ by a hair, and the customer must be able to read the quote. A piece far behind the best stays
+    behind it: an answer in the other language beats none."""
+    ranked = sorted(found, key=lambda piece: -piece.score)
+    if not ranked:
+        return []
+    spoken = detect_language(question, _UNDECIDED)
+    near = ranked[0].score * NEAR
+    return sorted(
+        ranked, key=lambda piece: piece.score < near or detect_language(piece.text, spoken) != spoken
     )
 
 
@@ -79,7 +99,7 @@ def _search(
             degraded.append(f"{collection}:not_pinned")
             continue
         try:
-            found += ports.knowledge.search(turn.account, collection, version, question, vector, MAX_PIECES)
+            found += ports.knowledge.search(turn.account, collection, version, question, vector, CONSIDERED)
         except KnowledgeUnavailableError:
             degraded.append(f"{collection}:unavailable")
         else:
