@@ -11,6 +11,8 @@ import threading
 import zipfile
 from pathlib import Path
 
+WORTH_COMPILING = 20  # modules; below, starting a compiler takes longer than it saves
+
 
 class UnsafePackageError(ValueError):
     """Raised when a zip holds a path that would leave its directory."""
@@ -20,7 +22,8 @@ class PackageCache:
     """Zip bytes in, a read-only directory out.
 
     A directory is named by the sha256 of its zip, so equal packages are unzipped once, whoever deployed them.
-    Modules are compiled ahead of time for `python`: a cold start then only reads, like one on AWS.
+    Large packages (layers) are compiled ahead of time for `python`: a cold start then only reads, like one on
+    AWS. The few modules of a handler are compiled by their first import.
     """
 
     def __init__(self, directory: Path, python: Path) -> None:
@@ -60,6 +63,17 @@ class PackageCache:
                     shutil.rmtree(scratch)
                     raise UnsafePackageError(f"{entry!r} leaves the package")
             archive.extractall(scratch)
+        if sum(1 for _ in scratch.rglob("*.py")) >= WORTH_COMPILING:
+            self._compile(scratch, target)
+        try:
+            scratch.rename(target)
+        except OSError:
+            # another emulator with the same cache was faster; its directory is the same by name
+            shutil.rmtree(scratch)
+            if not target.is_dir():
+                raise
+
+    def _compile(self, scratch: Path, target: Path) -> None:
         # `unchecked-hash`: the files never change again, so no import needs to compare times
         options = ["-q", "-j", "2", "--invalidation-mode", "unchecked-hash"]
         paths = ["-s", str(scratch), "-p", str(target), str(scratch)]
@@ -69,10 +83,3 @@ class PackageCache:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        try:
-            scratch.rename(target)
-        except OSError:
-            # another emulator with the same cache was faster; its directory is the same by name
-            shutil.rmtree(scratch)
-            if not target.is_dir():
-                raise

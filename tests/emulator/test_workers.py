@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from local.emulator.lambda_worker import FunctionSpec, KillPlan, WorkerLimits
-from local.emulator.package_cache import PackageCache, UnsafePackageError
+from local.emulator.package_cache import WORTH_COMPILING, PackageCache, UnsafePackageError
 from local.emulator.settings import EmulatorSettings
 from local.emulator.worker_pools import WorkerPools
 from tests.emulator.world import skip_without_setup
@@ -148,13 +148,18 @@ def package(**files):
     return buffer.getvalue()
 
 
-def test_equal_packages_are_unzipped_once_and_compiled(tmp_path):
+def test_a_large_package_is_compiled_for_the_runtime(tmp_path):
     skip_without_setup()
+    layer = package(**{f"module{n}": "x = 1" for n in range(WORTH_COMPILING)})
+    folder = PackageCache(tmp_path, PYTHON).directory_of(layer)
+    assert len(list((folder / "__pycache__").glob("*.pyc"))) == WORTH_COMPILING
+
+
+def test_equal_packages_are_unzipped_once(tmp_path):
     cache = PackageCache(tmp_path, PYTHON)
     first = cache.directory_of(package(app="x = 1"))
     assert cache.directory_of(package(app="x = 1")) == first
     assert cache.directory_of(package(app="x = 2")) != first
-    assert list((first / "__pycache__").glob("app.*.pyc"))
 
 
 def test_two_caches_of_one_directory_do_not_disturb_each_other(tmp_path):

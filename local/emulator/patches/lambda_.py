@@ -64,10 +64,30 @@ def run_functions_by_the_real_runtime_client(context: PatchContext) -> None:
             pools.forget(name)
 
     service._execute_function_warm = execute
+    _unzip_at_deployment(service, cache)
     # both modules hold a reference to the name
     service.invalidate_worker = runtime.invalidate_worker = invalidate
     runtime.reset = reset
     _OPEN_POOLS.append(pools)
+
+
+def _unzip_at_deployment(service: Foreign, cache: PackageCache) -> None:
+    """Unzip and compile when the stack is deployed: seconds for a layer, and no first request should pay them."""
+    provisioners = stock.module("services.cloudformation.provisioners")
+    handlers = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
+
+    def unzipping(provision: Foreign) -> Foreign:
+        def provisioned(*arguments: Foreign, **options: Foreign) -> Foreign:
+            done = provision(*arguments, **options)
+            function = service._functions.get(done[0] if isinstance(done, tuple) else done)
+            if function and function.get("code_zip"):
+                function_packages(function["config"], function["code_zip"], cache)
+            return done
+
+        return provisioned
+
+    for operation in ("create", "update"):
+        handlers[operation] = unzipping(handlers[operation])
 
 
 _OPEN_POOLS: list[WorkerPools] = []
@@ -83,8 +103,7 @@ def function_spec(config: dict[str, Any], code: bytes, cache: PackageCache, endp
     """What a worker for this function configuration must look like."""
     runtime = stock.module("core.lambda_runtime")
     _, region = runtime._account_region_from_function_config(config)
-    digest = config.get("CodeSha256")
-    layers = [_layer(reference, cache) for reference in config.get("Layers") or []]
+    code_folder, layers = function_packages(config, code, cache)
     return FunctionSpec(
         name=config["FunctionName"],
         arn=config["FunctionArn"],
@@ -93,13 +112,23 @@ def function_spec(config: dict[str, Any], code: bytes, cache: PackageCache, endp
         timeout=float(config.get("Timeout", 3)),
         memory=int(config.get("MemorySize", 128)),
         version=config.get("Version", "$LATEST"),
-        code=cache.directory_of(code, f"code:{digest}" if digest else None),
-        layers=tuple(layer for layer in layers if layer is not None),
+        code=code_folder,
+        layers=layers,
         environment=function_environment((config.get("Environment") or {}).get("Variables") or {}),
         credentials=function_environment(runtime.execution_credentials(config)),
         region=region,
         endpoint=endpoint,
     )
+
+
+def function_packages(
+    config: dict[str, Any], code: bytes, cache: PackageCache
+) -> tuple[Path, tuple[Path, ...]]:
+    """The folders of a function's code and of its layers, in order."""
+    digest = config.get("CodeSha256")
+    layers = [_layer(reference, cache) for reference in config.get("Layers") or []]
+    folder = cache.directory_of(code, f"code:{digest}" if digest else None)
+    return folder, tuple(layer for layer in layers if layer is not None)
 
 
 def _layer(reference: Foreign, cache: PackageCache) -> Path | None:
