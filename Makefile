@@ -21,7 +21,7 @@ setup-system:  ## Debian packages for the browser tests: Chromium and a Chinese 
 	@if command -v chromium >/dev/null && fc-list 2>/dev/null | grep -qi cjk; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
 	  echo "setup-system: needs root and apt; install Chromium and a CJK font yourself"; exit 1; fi; \
-	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium fontconfig fonts-noto-cjk
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium fontconfig fonts-wqy-microhei
 
 # one venv for each tool that pins its own botocore; made anew only when its lock file changes
 define venv

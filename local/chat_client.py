@@ -151,7 +151,9 @@ class ChatClient:
     def reply_to(self, client_message_id: str, timeout: float = 30) -> Frame:
         """The reply whose run answered this message, however often it was superseded on the way."""
         accepted = self.accepted(client_message_id, timeout)
-        self.wait(lambda: self._reply_after(accepted["message_seq"]) is not None, f"reply to {accepted}", timeout)
+        self.wait(
+            lambda: self._reply_after(accepted["message_seq"]) is not None, f"reply to {accepted}", timeout
+        )
         reply = self._reply_after(accepted["message_seq"])
         if reply is None:
             raise ChatError("the reply is gone")
@@ -162,7 +164,10 @@ class ChatClient:
 
         def find() -> Frame | None:
             for frame in list(self.events.values()):
-                if frame["type"] == "message.accepted" and frame["data"]["client_message_id"] == client_message_id:
+                if (
+                    frame["type"] == "message.accepted"
+                    and frame["data"]["client_message_id"] == client_message_id
+                ):
                     return frame
             return None
 

@@ -121,7 +121,7 @@ def test_a_null_or_foreign_completion_is_empty(server, model, reply):
         (500, {}, "server_error", None),
         (503, {"retry-after": "2"}, "server_error", 2_000),
         (408, {}, "timeout", None),
-        (401, {}, "server_error", None),
+        (401, {}, "rejected", None),
     ],
 )
 def test_a_refusing_endpoint_is_named_by_reason_and_asked_once(server, model, status, headers, reason, wait):
@@ -185,7 +185,7 @@ def test_an_endpoint_that_knows_no_schema_gets_it_in_words_from_then_on(server, 
 
 def test_a_request_that_is_wrong_in_both_formats_changes_nothing_for_the_next(server, model):
     server.replies.extend([Reply(b"{}", 400), Reply(b"{}", 400), completion("{}")])
-    assert refusal(model).reason == "server_error"
+    assert refusal(model).reason == "rejected"
     ask(model)
     assert server.requests[-1].json()["response_format"]["type"] == "json_schema"
 

@@ -37,7 +37,7 @@ class ContentionError(TransientError):
 
 class ModelUnavailableError(TransientError):
     """Raised when the model or embedding endpoint gave no usable answer in time. `reason` is stable: `timeout`,
-    `rate_limited`, `server_error`, `connection`, `empty`."""
+    `rate_limited`, `server_error`, `connection`, `empty`, `rejected` (the endpoint refuses what we ask or who asks)."""
 
     def __init__(self, reason: str, detail: str = "", retry_after_ms: int | None = None) -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)

@@ -10,16 +10,19 @@ from turngate.errors import ModelUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+BAD_REQUEST = 400
 REQUEST_TIMEOUT = 408
 TOO_MANY_REQUESTS = 429
+SERVER_ERROR = 500
 _MAX_RETRY_AFTER_S = 3600.0
 
 
 def status_error(status: int, headers: Mapping[str, str]) -> ModelUnavailableError:
     """The error for a status that is not 2xx. Its text holds the status alone: providers echo the key and the prompt
-    in their messages. A status that says "your request is wrong" is a `server_error` too: to this turn it is the same,
-    and the status tells the operator."""
-    reason = {TOO_MANY_REQUESTS: "rate_limited", REQUEST_TIMEOUT: "timeout"}.get(status, "server_error")
+    in their messages. Another 4xx is `rejected`: asking again would be refused again, and the status tells the operator why."""
+    by_status = {TOO_MANY_REQUESTS: "rate_limited", REQUEST_TIMEOUT: "timeout"}
+    rejected = BAD_REQUEST <= status < SERVER_ERROR
+    reason = by_status.get(status, "rejected" if rejected else "server_error")
     return ModelUnavailableError(reason, f"HTTP {status}", _retry_after_ms(headers))
 
 

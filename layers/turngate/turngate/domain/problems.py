@@ -63,6 +63,10 @@ PROBLEMS: dict[str, Problem] = {
     "document_empty": Problem(422, "文档没有内容。", "The document has no content."),
     "document_not_utf8": Problem(422, "文档不是 UTF-8 文本。", "The document is not UTF-8 text."),
     "document_too_large": Problem(413, "文档超过大小上限。", "The document is over the size limit."),
+    "document_duplicate": Problem(422, "文档编号重复。", "Two documents share an id."),
+    "knowledge_version_exists": Problem(
+        409, "这个资料版本已存在且内容不同。", "This version exists with other content."
+    ),
     "version_conflict": Problem(409, "这个版本已存在且内容不同。", "This version exists with other content."),
 }
 

@@ -23,7 +23,8 @@ MessageType = Literal["user_chat", "rule", "form", "other"]
 class Frozen(BaseModel):
     """A value: never changed after it is made, and refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # validators are built when a model is first used: a function imports many shapes and uses few
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class TenantContext(Frozen):

@@ -76,6 +76,8 @@ def ask(
         except ModelUnavailableError as error:
             usage = usage.plus(Usage(model_calls=1))
             reason = error.reason
+            if reason == "rejected":
+                return Unanswered(reason, usage, tries)
             if tries < TRIES:
                 clock.sleep_ms(min(MAX_WAIT_MS, error.retry_after_ms or _WAIT_MS * (1 + ids.fraction())))
             continue
