@@ -41,11 +41,12 @@ class FunctionSpec:
     region: str
     endpoint: str
 
-    def process_environment(self, runtime_api: str) -> dict[str, str]:
+    def process_environment(self, runtime_api: str, scratch: str) -> dict[str, str]:
         """What the handler sees: AWS's reserved variables, the function's own, and the emulator's endpoint.
 
         /var/task comes before the layers on the path, as on AWS. The endpoint is the one variable AWS does
-        not set: it is how boto3 finds the emulator.
+        not set: it is how boto3 finds the emulator. `scratch` stands for AWS's /tmp, which no other execution
+        environment sees.
         """
         path = [self.code]
         for layer in self.layers:
@@ -53,6 +54,7 @@ class FunctionSpec:
         return {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "LANG": "en_US.UTF-8",
+            "TMPDIR": scratch,
             "TZ": ":UTC",
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_DISABLE_HOST_PREFIX_INJECTION": "true",
@@ -106,6 +108,8 @@ class LambdaWorker:
         # a file instead of a pipe: lines are complete when the reply arrives, and nobody has to drain it
         self._output = tempfile.TemporaryFile(mode="ab+", buffering=0)  # noqa: SIM115  # closed with the worker
         self._read_up_to = 0
+        # removed with the worker: what one stack left in the host's /tmp would be another stack's stale cache
+        self._scratch = tempfile.TemporaryDirectory(prefix="lambda-", ignore_cleanup_errors=True)
         self._api: RuntimeApi | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -120,7 +124,7 @@ class LambdaWorker:
         self._process = subprocess.Popen(  # noqa: S603  # our own interpreter
             [str(self._python), "-m", "awslambdaric", self.spec.handler],
             cwd=self.spec.code,
-            env=self.spec.process_environment(api.address),
+            env=self.spec.process_environment(api.address, self._scratch.name),
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -178,6 +182,7 @@ class LambdaWorker:
             self._api.close()
             self._api = None
         self._output.close()
+        self._scratch.cleanup()
 
     def _await(self, request_id: str, deadline: float, plan: KillPlan) -> Outcome:
         assert self._api is not None  # noqa: S101  # invoke() has checked
