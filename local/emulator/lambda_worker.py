@@ -40,6 +40,7 @@ class FunctionSpec:
     credentials: tuple[tuple[str, str], ...]
     region: str
     endpoint: str
+    logging: tuple[tuple[str, str], ...] = ()
 
     def process_environment(self, runtime_api: str, scratch: str) -> dict[str, str]:
         """What the handler sees: AWS's reserved variables, the function's own, and the emulator's endpoint.
@@ -72,6 +73,7 @@ class FunctionSpec:
             + f"[{self.version}]{os.urandom(16).hex()}",
             "AWS_LAMBDA_RUNTIME_API": runtime_api,
             "AWS_XRAY_CONTEXT_MISSING": "LOG_ERROR",
+            **dict(self.logging),
             "LAMBDA_TASK_ROOT": str(self.code),
             "LAMBDA_RUNTIME_DIR": "/var/runtime",
             "PYTHONPATH": os.pathsep.join(map(str, path)),

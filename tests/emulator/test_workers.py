@@ -1,6 +1,7 @@
 """Pools of Lambda workers and the package cache, without an emulator around them."""
 
 import io
+import json
 import threading
 import time
 import zipfile
@@ -13,6 +14,7 @@ import pytest
 
 from local.emulator.lambda_worker import FunctionSpec, KillPlan, WorkerLimits
 from local.emulator.package_cache import WORTH_COMPILING, PackageCache, UnsafePackageError
+from local.emulator.patches.lambda_ import logging_variables
 from local.emulator.settings import EmulatorSettings
 from local.emulator.worker_pools import WorkerPools
 from tests.emulator.world import skip_without_setup
@@ -112,6 +114,19 @@ def test_lines_belong_to_the_invocation_that_wrote_them(spec, pools):
     running = pools()
     logs = [running.invoke(spec, {"say": n}, f"id-{n}").log for n in range(3)]
     assert [log.strip() for log in logs] == ["said 0", "said 1", "said 2"]
+
+
+def test_a_function_with_json_logs_writes_each_record_with_its_request_and_extras(spec, pools):
+    (spec.code / "app.py").write_text(
+        "import logging\n"
+        "def handler(event, context):\n"
+        "    logging.getLogger().info('begin', extra={'run': event['run']})\n"
+    )
+    said = logging_variables({"LogFormat": "JSON", "LogGroup": "/ours", "ApplicationLogLevel": "INFO"})
+    log = pools().invoke(replace(spec, logging=said), {"run": "r1"}, "id-1").log
+    record = json.loads(log)
+    assert (record["message"], record["level"], record["run"]) == ("begin", "INFO", "r1")
+    assert record["requestId"] == "id-1"
 
 
 def test_an_invocation_out_of_time_is_killed_and_said_so(spec, pools):

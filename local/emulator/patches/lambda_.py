@@ -118,7 +118,18 @@ def function_spec(config: dict[str, Any], code: bytes, cache: PackageCache, endp
         credentials=function_environment(runtime.execution_credentials(config)),
         region=region,
         endpoint=endpoint,
+        logging=logging_variables(config.get("LoggingConfig") or {}),
     )
+
+
+def logging_variables(config: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """How AWS tells the runtime interface client the function's log group, format and level."""
+    variables = {
+        "AWS_LAMBDA_LOG_FORMAT": config.get("LogFormat"),
+        "AWS_LAMBDA_LOG_GROUP_NAME": config.get("LogGroup"),
+        "AWS_LAMBDA_LOG_LEVEL": config.get("ApplicationLogLevel"),
+    }
+    return tuple((name, str(value)) for name, value in variables.items() if value)
 
 
 def function_packages(
