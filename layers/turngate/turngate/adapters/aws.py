@@ -6,6 +6,7 @@ by itself: every call has one owner of its retries, and that is the state machin
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ READ_TIMEOUT_S = 5.0
 
 @cache
 def _session() -> Session:
+    # it announces credentials and endpoints at INFO, on every cold start
+    logging.getLogger("botocore").setLevel(logging.WARNING)
     return get_session()
 
 

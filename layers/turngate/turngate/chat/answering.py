@@ -5,6 +5,7 @@ is one place that knows about gone connections, frame sizes and order (PROTOCOLS
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ from turngate.protocol.sweeping import push_order, start_order
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language, TenantContext
     from turngate.wiring import Ports
+
+logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 300
 
@@ -89,6 +92,8 @@ def _message(frame: frames.MessageSend, caller: Caller, ports: Ports) -> str:
         message=message,
         writer=caller.request_id,
     )
+    where = {"conversation": result.conversation, "message_seq": result.message_seq, "run": result.run}
+    logger.info("message", extra={**where, "duplicate": result.duplicate})
     if result.duplicate:
         data = {"client_message_id": frame.client_message_id, "duplicate": True}
         told = ephemeral("message.accepted", data, now=ports.clock.now_ms(), run_id=result.run)
