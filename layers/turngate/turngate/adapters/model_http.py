@@ -19,7 +19,7 @@ _MAX_RETRY_AFTER_S = 3600.0
 
 def status_error(status: int, headers: Mapping[str, str]) -> ModelUnavailableError:
     """The error for a status that is not 2xx. Its text holds the status alone: providers echo the key and the prompt
-    in their messages. Another 4xx is `rejected`: asking again would be refused again, and the status tells the operator why."""
+    in their messages. Another 4xx is `rejected`: asking again would be refused again; the status tells the operator."""
     by_status = {TOO_MANY_REQUESTS: "rate_limited", REQUEST_TIMEOUT: "timeout"}
     rejected = BAD_REQUEST <= status < SERVER_ERROR
     reason = by_status.get(status, "rejected" if rejected else "server_error")
