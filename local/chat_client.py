@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ class ChatClient:
 
     def __post_init__(self) -> None:
         self._heard = threading.Condition()
+        self._opened = ExitStack()
         self._socket: ClientConnection | None = None
         self._reader: threading.Thread | None = None
 
@@ -103,7 +105,9 @@ class ChatClient:
     def connect(self, ticket: str | None = None) -> None:
         """Open the socket and resume after the last event that was seen."""
         url = f"{self.socket_url}?ticket={ticket or self.ticket()}"
-        self._socket = connect(url, open_timeout=20, max_size=256 * 1024, compression=None)
+        self._socket = self._opened.enter_context(
+            connect(url, open_timeout=20, max_size=256 * 1024, compression=None)
+        )
         self._reader = threading.Thread(target=self._read, args=(self._socket,), daemon=True)
         self._reader.start()
         resume: Frame = {"type": "resume", "after_seq": max(self.events, default=0)}
@@ -117,8 +121,7 @@ class ChatClient:
         )
 
     def disconnect(self) -> None:
-        if self._socket is not None:
-            self._socket.close()
+        self._opened.close()
         if self._reader is not None:
             self._reader.join(5)
 
