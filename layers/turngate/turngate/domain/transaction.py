@@ -62,14 +62,7 @@ class AtLeast:
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """At least one of the conjunctions holds."""
-
-    alternatives: tuple[tuple[Term, ...], ...]
-
-
-Term = Exists | Absent | Equals | OneOf | AtMost | AtLeast | AnyOf
+Term = Exists | Absent | Equals | OneOf | AtMost | AtLeast
 Condition = tuple[Term, ...]
 
 
@@ -132,8 +125,6 @@ def _term_holds(term: Term, item: Item | None) -> bool:
             return item is None
         case Absent(name=name):
             return item is None or name not in item
-        case AnyOf(alternatives=alternatives):
-            return any(holds(alternative, item) for alternative in alternatives)
         case Exists():
             return item is not None
         case _ if item is None or term.name not in item:

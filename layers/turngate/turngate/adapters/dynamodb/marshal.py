@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turngate.domain.transaction import Absent, AnyOf, AtLeast, AtMost, Equals, Exists, OneOf
+from turngate.domain.transaction import Absent, AtLeast, AtMost, Equals, Exists, OneOf
 from turngate.errors import BrokenInvariantError
 
 if TYPE_CHECKING:
@@ -91,8 +91,6 @@ class Expression:
                 return f"{self.name(name)} <= {self.value(bound)}"
             case AtLeast(name=name, value=bound):
                 return f"{self.name(name)} >= {self.value(bound)}"
-            case AnyOf(alternatives=alternatives):
-                return f"({' OR '.join(f'({self.condition(each)})' for each in alternatives)})"
 
     def update(self, changes: Item, removed: tuple[str, ...]) -> str:
         clauses = []
