@@ -1,4 +1,4 @@
-"""A run ends: by its execution, by a cancel, by the sweeper; once, whoever else tries and whatever the network loses."""
+"""A run ends: by its execution, by a cancel, by the sweeper; once, whoever else tries, whatever gets lost."""
 
 from __future__ import annotations
 
