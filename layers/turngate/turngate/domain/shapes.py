@@ -199,6 +199,7 @@ class InputMessage(Frozen):
 
     message_seq: int
     text: str
+    message_type: MessageType = "user_chat"
 
 
 class HistoryMessage(Frozen):

@@ -115,7 +115,8 @@ def _joined(unanswered: list[Item]) -> tuple[tuple[InputMessage, ...], bool]:
         size += len(item["text"].encode())
         if len(kept) == MAX_JOINED_MESSAGES or (kept and size > MAX_JOINED_BYTES):
             return tuple(reversed(kept)), True
-        kept.append(InputMessage(message_seq=item["seq"], text=item["text"]))
+        said = {name: item[name] for name in ("text", "message_type") if name in item}
+        kept.append(InputMessage(message_seq=item["seq"], **said))
     return tuple(reversed(kept)), False
 
 

@@ -6,17 +6,27 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from turngate.domain import run_log
 from turngate.domain.begin import Duplicate
+from turngate.domain.composing import MAX_CONTENT_BYTES
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
 from turngate.domain.preroute import Answered, fixed_reply, pre_route
-from turngate.domain.shapes import Draft, Frozen, Ident, Language, RunEvent, TenantContext, TurnInput, TurnRef
-from turngate.domain.texts import detect_language
+from turngate.domain.shapes import (
+    Draft,
+    Frozen,
+    Ident,
+    InputMessage,
+    Language,
+    RunEvent,
+    TenantContext,
+    TurnInput,
+    TurnRef,
+)
+from turngate.domain.texts import cut, detect_language
 from turngate.protocol.beginning import Begun, begin_run
 from turngate.protocol.configuring import load_config
 from turngate.states import working_texts
 from turngate.states.status import tell_watchers
 
 if TYPE_CHECKING:
-    from turngate.domain.shapes import MessageType
     from turngate.wiring import Ports
 
 
@@ -55,7 +65,7 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
     config = load_config(ports.store, order.account, begun.turn.config_version)
     spoken = TurnInput(messages=begun.messages, language=_language(begun, config), truncated=begun.truncated)
     tenant = begun.run.tenant
-    rules, content = _certain_answer(config, begun, spoken, tenant)
+    rules, content = _certain_answer(config, spoken, tenant)
     fresh = content if isinstance(content, TurnInput) else None
     events = _log(ports.clock.now_ms(), begun, rules)
     items = [run_log.entry(order.account, order.run, event) for event in events]
@@ -68,28 +78,36 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
         return TurnStart(
             kind="fresh", turn=begun.turn, tenant=tenant, input=fresh, governance=governance_slice(config)
         )
-    draft = Draft(content=cast("str", content), outcome="answer", response_source="fixed")
+    said = cut(cast("str", content), MAX_CONTENT_BYTES)
+    draft = Draft(content=said, outcome="answer", response_source="fixed")
     return TurnStart(kind="fixed", turn=begun.turn, draft=draft)
 
 
 def _language(begun: Begun, config: AssistantConfig) -> Language:
-    """What the newest message is written in; when it has no letters, what the client asked for."""
+    """What the newest chat message is written in; when it has no letters, what the client asked for. A form is
+    written by a program."""
     default = cast("Language", begun.language or config.default_language)
-    return detect_language(begun.messages[-1].text, default)
+    return detect_language((_chat(begun.messages) or begun.messages)[-1].text, default)
 
 
 def _certain_answer(
-    config: AssistantConfig, begun: Begun, spoken: TurnInput, tenant: TenantContext
+    config: AssistantConfig, spoken: TurnInput, tenant: TenantContext
 ) -> tuple[tuple[str, ...], str | TurnInput]:
-    """The rules that answer and their text, or no rule and the input that has to be understood."""
-    message_type = cast("MessageType", begun.run.message_type)
+    """The rules that answer and their text, or no rule and the input that has to be understood. A message that is not
+    chat has its reply only while no chat waits beside it: the question is what the customer wants answered."""
+    message_type = spoken.messages[-1].message_type
     fixed = fixed_reply(config, message_type, spoken.language)
-    if fixed is not None:
+    chat = _chat(spoken.messages)
+    if fixed is not None and not chat:
         return (f"message_type:{message_type}",), fixed
-    routed = pre_route(config, spoken, tenant)
+    routed = pre_route(config, spoken.model_copy(update={"messages": chat}), tenant)
     if isinstance(routed, Answered):
         return routed.rules, routed.content
     return (), routed.input
+
+
+def _chat(messages: tuple[InputMessage, ...]) -> tuple[InputMessage, ...]:
+    return tuple(message for message in messages if message.message_type == "user_chat")
 
 
 def _log(now: int, begun: Begun, rules: tuple[str, ...]) -> list[RunEvent]:
