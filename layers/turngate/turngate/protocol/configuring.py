@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from turngate.ports import ConversationStore
 
 _CACHE_SIZE = 32
-_cache: dict[tuple[int, str, int], AssistantConfig] = {}
+_cache: dict[tuple[int, str, int], tuple[ConversationStore, AssistantConfig]] = {}
+"""Each entry keeps its store alive, so that no other store gets its id."""
 
 
 def load_config(store: ConversationStore, account: str, version: int) -> AssistantConfig:
     """One immutable version, kept for as long as the function stays warm."""
     cached = _cache.get((id(store), account, version))
     if cached is not None:
-        return cached
+        return cached[1]
     key = keys.config_version(account, version)
     item = store.get(account, (key,)).get(key)
     if item is None:
@@ -28,7 +29,7 @@ def load_config(store: ConversationStore, account: str, version: int) -> Assista
     config = AssistantConfig.model_validate_json(item["config"])
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()
-    _cache[id(store), account, version] = config
+    _cache[id(store), account, version] = (store, config)
     return config
 
 
