@@ -15,6 +15,7 @@ OpenPage = Callable[..., Page]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -69,13 +70,16 @@ def new_context(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
 
 @pytest.fixture
 def open_page(server: ScriptedServer, new_context: Callable[..., BrowserContext]) -> OpenPage:
-    """Open the page and wait until it is online; the opening `resume` is taken."""
+    """Open the page and wait until it is online; the opening `resume` is taken. `clock` puts the page's clock, which
+    runs on from there, into the test's hands."""
 
-    def open_it(**options: object) -> Page:
+    def open_it(*, clock: datetime | None = None, **options: object) -> Page:
         page = new_context(**options).new_page()
+        if clock is not None:
+            page.clock.install(time=clock)
         page.goto(server.page_url)
-        expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
         server.take_resume()
+        expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
         return page
 
     return open_it

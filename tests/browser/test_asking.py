@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,9 +65,10 @@ def test_two_messages_at_once_open_one_conversation_and_get_one_answer(
     page = open_page()
     ask(page, "How long do refunds take?")
     ask(page, "And who pays the postage?")
-    first, second = server.take("message.send"), server.take("message.send")
-    assert second["opening"] == first["client_message_id"]
+    first = server.take("message.send")
     conversation = server.accept(first, "run-1")
+    second = server.take("message.send")
+    assert second["opening"] == first["client_message_id"]
     server.accept(second, "run-2")
     superseded = {"by_run_id": "run-2", "reason": "newer_customer_message"}
     server.emit(conversation, "run.superseded", run_id="run-1", data=superseded)
@@ -159,13 +161,14 @@ def test_a_refused_message_shows_why_at_the_message(open_page: OpenPage, server:
 def test_a_throttled_message_is_sent_again_by_itself_under_the_same_id(
     open_page: OpenPage, server: ScriptedServer
 ) -> None:
-    page = open_page()
+    page = open_page(clock=datetime(2026, 1, 1, tzinfo=UTC))
     ask(page, "How long do refunds take?")
     frame = server.take("message.send")
     detail = problem(429, "rate_limited", "")
-    server.push(refusal(frame, {**detail, "retryable": True, "retry_after_ms": 1200}))
+    server.push(refusal(frame, {**detail, "retryable": True, "retry_after_ms": 60_000}))
     expect(page.locator(".customer .state")).to_contain_text("Sending again in")
     expect(page.locator(".customer .problem")).to_contain_text("Too many messages")
+    page.clock.run_for(60_000)
     again = server.take("message.send")
     assert again == frame
     server.accept(again)

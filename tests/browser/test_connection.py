@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.scripted_server import ScriptedServer, problem
+from tests.browser.scripted_server import Conversation, ScriptedServer, problem
 from tests.browser.test_asking import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import Page
 
     from tests.browser.conftest import OpenPage
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.covers("F-376")
@@ -120,12 +120,21 @@ def test_a_status_of_a_lower_epoch_is_dropped(open_page: OpenPage, server: Scrip
     expect(page.locator("#phase")).to_have_text("Writing the answer…")
 
 
+def leave_a_hole(page: Page, server: ScriptedServer, conversation: Conversation) -> None:
+    """Push the log's last event without those before it, and wait until the page has noticed."""
+    server.push(conversation.events[-1])
+    # a frame behind it on the same socket: when it shows, the one before has been read
+    server.push({"v": 1, "type": "error", "id": "e-1", "data": problem(503, "busy", "Read up to here.")})
+    expect(page.locator(".notice")).to_contain_text("Read up to here.")
+
+
 def test_a_hole_in_the_log_is_asked_for_again(open_page: OpenPage, server: ScriptedServer) -> None:
-    page = open_page()
+    page = open_page(clock=START)
     ask(page, "Question")
     conversation = server.accept(server.take("message.send"))
     server.reply(conversation, "Answer.", push=False)
-    server.push(conversation.events[-1])
+    leave_a_hole(page, server, conversation)
+    page.clock.run_for(1_500)
     resume = server.take_resume()
     assert resume["after_seq"] == 1
     expect(page.locator(".assistant .body")).to_have_text("Answer.")
@@ -134,13 +143,15 @@ def test_a_hole_in_the_log_is_asked_for_again(open_page: OpenPage, server: Scrip
 def test_a_hole_the_socket_does_not_fill_is_read_over_http(
     open_page: OpenPage, server: ScriptedServer
 ) -> None:
-    page = open_page()
+    page = open_page(clock=START)
     server.replay = False
     ask(page, "Question")
     conversation = server.accept(server.take("message.send"))
     server.reply(conversation, "Answer.", push=False)
-    server.push(conversation.events[-1])
+    leave_a_hole(page, server, conversation)
+    page.clock.run_for(1_500)
     server.take_resume()
+    page.clock.run_for(1_500)
     expect(page.locator(".assistant .body")).to_have_text("Answer.")
     events = [request for request in server.requests.queue if "/events?" in request[1]]
     assert events == [
@@ -208,12 +219,9 @@ def test_a_reload_sends_what_was_not_acknowledged(open_page: OpenPage, server: S
 
 
 def test_a_message_without_acknowledgement_is_repeated_then_given_up(
-    server: ScriptedServer, new_context: Callable[..., BrowserContext]
+    open_page: OpenPage, server: ScriptedServer
 ) -> None:
-    page = new_context().new_page()
-    page.clock.install()
-    page.goto(server.page_url)
-    server.take_resume()
+    page = open_page(clock=START)
     ask(page, "Question")
     first = server.take("message.send")
     for _ in range(3):
@@ -258,19 +266,14 @@ def test_a_conversation_the_server_does_not_know_is_left(open_page: OpenPage, se
 
 
 def test_the_page_pings_and_renews_its_connection_with_overlap(
-    server: ScriptedServer, new_context: Callable[..., BrowserContext]
+    open_page: OpenPage, server: ScriptedServer
 ) -> None:
-    page = new_context().new_page()
-    start = datetime(2026, 1, 1, tzinfo=UTC)
-    page.clock.install(time=start)
-    page.goto(server.page_url)
-    server.take_resume()
-    expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
+    page = open_page(clock=START)
     page.clock.fast_forward(301_000)
     server.take("ping")
     server.push({"v": 1, "type": "pong", "data": {"server_time": 0}})
     old = server.connections[0]
-    page.clock.pause_at(start + timedelta(minutes=116))
+    page.clock.pause_at(START + timedelta(minutes=116))
     server.take("ping")
     server.take_resume()
     server.push_to(

@@ -1,6 +1,9 @@
 /**
  * Messages that the server has not acknowledged: sent, sent again under the same client_message_id, or given up on.
  *
+ * The gateway may run two frames of one connection side by side, and the later one may be accepted first. So messages
+ * stand in line: one goes out when the one before it has been answered, or has waited long enough for its answer.
+ *
  * The entries live in the conversation's stored record (`record.sent`), so a reload loses none.
  */
 
@@ -9,6 +12,8 @@ import { readProblem, sendFrame } from "./protocol.js";
 const ACK_TIMEOUT_MS = 10_000;
 const MOST_ATTEMPTS = 4;
 const DEFAULT_RETRY_MS = 2_000;
+/** How long a message waits for the one before it. */
+const PATIENCE_MS = 800;
 
 /** A version 4 UUID; `crypto.randomUUID` alone would need a secure context. */
 export function newId() {
@@ -22,6 +27,9 @@ export function newId() {
 export class Outbox {
   #attempts = new Map();
   #timers = new Map();
+  #line = [];
+  #ahead = null;
+  #patience = null;
 
   /**
    * @param record the stored conversation
@@ -52,8 +60,9 @@ export class Outbox {
   /** Send what is waiting, in the order it was written. */
   flush() {
     for (const entry of this.#open()) {
-      if (!entry.refused && !this.#timers.has(entry.client_message_id)) this.#send(entry);
+      if (!entry.refused && !this.#timers.has(entry.client_message_id)) this.#join(entry);
     }
+    this.#advance();
   }
 
   /** The socket is gone: nobody will answer what is in flight; it goes again after the next `flush`. */
@@ -61,6 +70,8 @@ export class Outbox {
     for (const timer of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
     this.#attempts.clear();
+    this.#line = [];
+    this.#passed(this.#ahead);
     for (const entry of this.#open()) {
       if (entry.refused?.code === "no_acknowledgement") this.retry(entry, { now: false });
     }
@@ -68,10 +79,9 @@ export class Outbox {
 
   acknowledge(clientMessageId) {
     const entry = this.find(clientMessageId);
+    if (entry) Object.assign(entry, { acknowledged: true, refused: null });
     this.#settle(clientMessageId);
-    if (!entry) return;
-    entry.acknowledged = true;
-    entry.refused = null;
+    this.#passed(clientMessageId);
   }
 
   /** An `error` frame for one of our messages. */
@@ -81,6 +91,8 @@ export class Outbox {
     this.#settle(entry.client_message_id, { keepAttempts: true });
     if (data.retryable === true && this.#attemptsOf(entry) < MOST_ATTEMPTS) {
       const wait = data.retry_after_ms > 0 ? data.retry_after_ms : DEFAULT_RETRY_MS;
+      // those behind it stay behind it: they would be refused for the same reason
+      if (this.#ahead === entry.client_message_id) clearTimeout(this.#patience);
       this.#wait(entry, wait, () => this.#send(entry));
       this.hooks.onChange(entry, { state: "sending", problem, retryAt: Date.now() + wait });
     } else {
@@ -93,7 +105,9 @@ export class Outbox {
     entry.refused = null;
     this.#settle(entry.client_message_id);
     this.hooks.onChange(entry, { state: "sending" });
-    if (now) this.#send(entry);
+    if (!now) return;
+    this.#join(entry);
+    this.#advance();
   }
 
   /** Forget all of them; returns the texts nobody has accepted. */
@@ -106,8 +120,34 @@ export class Outbox {
     return this.record.sent.filter((entry) => !entry.acknowledged);
   }
 
+  #join({ client_message_id: id }) {
+    if (!this.#line.includes(id)) this.#line.push(id);
+  }
+
+  /** Send the next in line, unless one ahead of it is still to be answered. */
+  #advance() {
+    while (this.#ahead === null && this.#line.length > 0) {
+      const entry = this.find(this.#line.shift());
+      if (entry && !entry.acknowledged && !entry.refused) this.#send(entry);
+    }
+  }
+
+  /** This message no longer keeps the others waiting. */
+  #passed(clientMessageId) {
+    if (this.#ahead !== clientMessageId) return;
+    clearTimeout(this.#patience);
+    this.#ahead = null;
+    this.#advance();
+  }
+
   #send(entry) {
     if (!this.hooks.send(sendFrame(entry))) return;
+    const id = entry.client_message_id;
+    this.#ahead ??= id;
+    if (this.#ahead === id) {
+      clearTimeout(this.#patience);
+      this.#patience = setTimeout(() => this.#passed(id), PATIENCE_MS);
+    }
     const attempt = this.#attemptsOf(entry) + 1;
     this.#attempts.set(entry.client_message_id, attempt);
     this.hooks.onChange(entry, { state: "sending" });
@@ -119,6 +159,7 @@ export class Outbox {
 
   #giveUp(entry, problem) {
     entry.refused = problem;
+    this.#passed(entry.client_message_id);
     this.hooks.onChange(entry, { state: "failed", problem });
   }
 
