@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := PYTHONPATH=.:layers/turngate $(VENV)/bin/python
 PYTEST := $(VENV)/bin/pytest
+MEASURED := $(PY) -m tools.measured
 LAYERS := base model search identity
 VENVS := $(VENV) .venvs/emulator .venvs/sam .venvs/runtime .venvs/demo-model
 SUITES := tests/unit tests/protocol tests/machines tests/functions tests/wire tests/examples tests/tools \
@@ -53,7 +54,7 @@ demo: setup  ## the whole product on 127.0.0.1, with a chat page; Ctrl-C stops i
 	@exec env PYTHONPATH=.:layers/turngate $(VENV)/bin/python -m local.demo
 
 demo-check: setup  ## what the demo shows, without a browser
-	@$(PY) -m local.demo_check
+	@$(MEASURED) $(VENV)/bin/python -m local.demo_check
 
 deploy:  ## build and deploy to your AWS account: make deploy ENV=dev
 	.venvs/sam/bin/sam build && .venvs/sam/bin/sam deploy --config-env $(or $(ENV),default)
@@ -77,7 +78,7 @@ features: $(VENV)/.installed  ## covered/total of the inventory, per group and l
 test: setup  ## check, then every suite this machine can run; what it cannot is named with what to install
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory setup-system || true
-	$(PYTEST) $(wildcard $(SUITES))
+	@$(MEASURED) $(PYTEST) $(wildcard $(SUITES))
 
 test-unit: $(VENV)/.installed  ## domain and protocol, under a minute, no network
 	$(PYTEST) tests/unit tests/protocol

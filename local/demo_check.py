@@ -8,8 +8,6 @@ import time
 import urllib.request
 from typing import TYPE_CHECKING
 
-import psutil
-
 from local.chat_client import ChatClient, ChatError, call, welcome
 from local.demo import THINGS_TO_TRY, Page
 from local.stack import model_from_environment, run_stack
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from local.stack import Stack
 
-MEGABYTE = 1 << 20
 HTTP_OK = 200
 
 
@@ -133,7 +130,6 @@ def check_forged_ticket(stack: Stack, chat: ChatClient) -> str:
 
 
 def main() -> int:
-    began = time.monotonic()
     print("demo-check: the demo without a browser", flush=True)
     steps = _Steps()
     with run_stack(
@@ -157,9 +153,7 @@ def main() -> int:
             ]
             for check in checks:
                 steps.run(check)
-        peak = _memory()
     print(f"{steps.passed} passed, {steps.failed} failed")
-    print(f"wall {time.monotonic() - began:.0f} s, memory of all processes at the end {peak:.0f} MB")
     return 1 if steps.failed else 0
 
 
@@ -177,18 +171,6 @@ class _Steps:
         else:
             self.passed += 1
             print(f"{time.monotonic() - began:6.1f} s  {said}", flush=True)
-
-
-def _memory() -> float:
-    """Proportional memory of this process and everything it started, in MB."""
-    own = psutil.Process()
-    total = 0
-    for process in [own, *own.children(recursive=True)]:
-        try:
-            total += process.memory_full_info().pss
-        except psutil.Error:
-            continue
-    return total / MEGABYTE
 
 
 if __name__ == "__main__":
