@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
+from turngate.domain import keys
 from turngate.domain.finish import Ending
 from turngate.domain.problems import PROBLEMS
 from turngate.domain.shapes import Draft, Frozen, TurnRef, Usage
@@ -42,7 +43,8 @@ def commit_turn(request: CommitRequest, ports: Ports) -> Ended:
 
 def fail_turn(order: StartOrder, execution: str, ports: Ports) -> Ended:
     """State the failure, if the run is still this execution's."""
-    ending = stated_failure("failed", by="execution", writer=execution)
+    language = language_of(ports, order.account, order.conversation)
+    ending = stated_failure("failed", by="execution", writer=execution, language=language)
     return _end(ports, order.account, order.conversation, order.run, ending)
 
 
@@ -60,6 +62,13 @@ def stated_failure(
     content = texts[language] if language else f"{problem.zh}\n{problem.en}"
     draft = Draft(content=content, outcome="decline", response_source="stated_failure")
     return Ending(state=state, by=by, writer=writer, draft=draft, problem=code)
+
+
+def language_of(ports: Ports, account: str, conversation: str) -> Language | None:
+    """What the client asked for; None when it did not say."""
+    key = keys.head(account, conversation)
+    head = ports.store.get(account, (key,)).get(key)
+    return cast("Language", head["language"]) if head and head.get("language") else None
 
 
 def _end(ports: Ports, account: str, conversation: str, run: str, ending: Ending) -> Ended:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from turngate.domain import keys
 from turngate.protocol.sweeping import Sweeper, SweepFindings
-from turngate.states.commit_turn import stated_failure
+from turngate.states.commit_turn import language_of, stated_failure
 
 if TYPE_CHECKING:
     from turngate.domain.finish import Ending
     from turngate.domain.records import Run
-    from turngate.domain.shapes import Language
     from turngate.wiring import Ports
 
 PASS_MS = 25_000
@@ -28,7 +26,7 @@ def sweep_twice(ports: Ports, *, writer: str) -> tuple[SweepFindings, ...]:
 
 def sweep_once(ports: Ports, *, writer: str) -> SweepFindings:
     def time_out(conversation: str, run: Run) -> Ending:
-        language = _language(ports, run.tenant.account, conversation)
+        language = language_of(ports, run.tenant.account, conversation)
         return stated_failure("timed_out", by="sweeper", writer=writer, language=language)
 
     sweeper = Sweeper(
@@ -40,9 +38,3 @@ def sweep_once(ports: Ports, *, writer: str) -> SweepFindings:
         time_out=time_out,
     )
     return sweeper.sweep(until_ms=ports.clock.now_ms() + PASS_MS)
-
-
-def _language(ports: Ports, account: str, conversation: str) -> Language | None:
-    key = keys.head(account, conversation)
-    head = ports.store.get(account, (key,)).get(key)
-    return cast("Language", head["language"]) if head and head.get("language") else None
