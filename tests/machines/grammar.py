@@ -36,14 +36,13 @@ def _violations(log: list[Any], state: str, said: tuple[str, ...]) -> Iterator[s
 
 
 def _part_violations(log: list[Any]) -> Iterator[str]:
-    """Each part has its ruling first, then at most what its resource did; no part is answered without one."""
+    """Each part's events in the order of their steps. Once a reply was composed, every part of it has its ruling: a
+    denied action is logged. Rulings are written with the reply, so a turn that fails before has none."""
+    ruled = {part for part, step, *_ in log if step == RULED}
     for part in sorted({part for part, *_ in log} - {"-"}):
         own = [(step, kind) for of, step, kind, _ in log if of == part]
-        if own[0][0] != RULED or any(PART_STEPS.get(step) != kind for step, kind in own):
+        if any(PART_STEPS.get(step) != kind for step, kind in own):
             yield f"{part}: {own}"
-    ruled = {part for part, step, *_ in log if step == RULED}
-    composed = [
-        part["part"] for of, step, _, data in log if (of, step) == ("-", 80) for part in data["parts"]
-    ]
-    if log and composed and set(composed) != ruled:
-        yield f"ruled {sorted(ruled)}, answered {composed}"
+    composed = [data["parts"] for part, step, _, data in log if (part, step) == ("-", 80)]
+    if composed and {part["part"] for part in composed[0]} != ruled:
+        yield f"ruled {sorted(ruled)}, answered {composed[0]}"

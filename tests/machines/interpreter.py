@@ -79,11 +79,12 @@ class Execution:
 class _Scope:
     """Variables of one `States` object: an inner one reads the outer ones and never changes them."""
 
+    execution: Execution
     context: Mapping[str, Json]
     variables: dict[str, Json]
 
     def inner(self, **context: Json) -> _Scope:
-        return _Scope({**self.context, **context}, dict(self.variables))
+        return _Scope(self.execution, {**self.context, **context}, dict(self.variables))
 
 
 class Interpreter:
@@ -92,7 +93,6 @@ class Interpreter:
     def __init__(self, machine: State, substitutions: Mapping[str, str], tasks: Tasks) -> None:
         self._machine = _substituted(machine, substitutions)
         self._tasks = tasks
-        self._execution = Execution()
         if self._machine.get("QueryLanguage") != "JSONata":
             raise UnsupportedMachineError("only JSONata machines")
         _refuse_unknown("the machine", self._machine, _MACHINE_FIELDS)
@@ -100,9 +100,9 @@ class Interpreter:
 
     def run(self, started_with: Json, execution_id: str) -> Execution:
         """Run to the end. A failure that nothing catches gives a FAILED execution; a defect of a test raises."""
-        execution = self._execution = Execution()
+        execution = Execution()
         given = _through_json(started_with)
-        scope = _Scope({"Execution": {"Id": execution_id, "Input": given}}, {})
+        scope = _Scope(execution, {"Execution": {"Id": execution_id, "Input": given}}, {})
         try:
             execution.output = self._run_states(self._machine, given, scope)
         except StateFailedError as failed:
@@ -113,7 +113,7 @@ class Interpreter:
         name = machine["StartAt"]
         while True:
             state = machine["States"][name]
-            self._execution.path.append(name)
+            scope.execution.path.append(name)
             following, given = self._run_state(name, state, given, scope)
             if following is None:
                 return given
@@ -127,7 +127,8 @@ class Interpreter:
             try:
                 return self._attempt(name, state, seen, scope)
             except StateFailedError as failed:
-                if self._may_retry(name, state, failed, attempts):
+                if _may_retry(state, failed, attempts):
+                    scope.execution.retries.append((name, failed.error))
                     continue
                 catcher = _matching(state.get("Catch", []), failed.error)
                 if catcher is None:
@@ -138,18 +139,6 @@ class Interpreter:
                 )
                 scope.variables.update(_evaluate(catcher.get("Assign", {}), told, scope))
                 return catcher["Next"], output
-
-    def _may_retry(self, name: str, state: State, failed: StateFailedError, attempts: dict[int, int]) -> bool:
-        retriers = state.get("Retry", [])
-        retrier = _matching(retriers, failed.error)
-        if retrier is None:
-            return False
-        used = attempts.get(number := retriers.index(retrier), 0)
-        if used >= retrier["MaxAttempts"]:
-            return False
-        attempts[number] = used + 1
-        self._execution.retries.append((name, failed.error))
-        return True
 
     def _attempt(
         self, name: str, state: State, seen: dict[str, Json], scope: _Scope
@@ -223,6 +212,17 @@ def _jsonata(text: str, seen: Mapping[str, Json], scope: _Scope) -> Json:
         return query.evaluate({}, frame)
     except JException as error:
         raise StateFailedError("States.QueryEvaluationError", f"{text}: {error}") from error
+
+
+def _may_retry(state: State, failed: StateFailedError, attempts: dict[int, int]) -> bool:
+    """Whether this state is tried again; `attempts` counts the retries of each retrier."""
+    retriers = state.get("Retry", [])
+    retrier = _matching(retriers, failed.error)
+    if retrier is None:
+        return False
+    used = attempts.get(number := retriers.index(retrier), 0)
+    attempts[number] = used + 1
+    return bool(used < retrier["MaxAttempts"])
 
 
 def _matching(rules: list[State], error: str) -> State | None:

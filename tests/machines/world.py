@@ -343,6 +343,8 @@ class _MachineTasks:
 
     def send(self, state: str, queue_url: str, body: Any) -> None:
         assert queue_url == QUEUE_URL, state
+        if self._world.pushes.down:
+            raise StateFailedError("SQS.SdkClientException", "the queue is down")
         self._world.pushes.send(body)
 
 
