@@ -7,9 +7,18 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from turngate.domain.shapes import Ident, Language, MessageType
+from turngate.domain.texts import printable
 from turngate.errors import RefusedError
 
 MAX_FRAME_BYTES = 32 * 1024
@@ -24,7 +33,7 @@ class _Frame(BaseModel):
 class MessageSend(_Frame):
     type: Literal["message.send"]
     client_message_id: Ident
-    text: Annotated[str, StringConstraints(strict=True)]
+    text: Annotated[str, StringConstraints(strict=True), AfterValidator(printable)]
     message_type: MessageType = "user_chat"
     conversation_id: Ident | None = None
     opening: Ident | None = None
@@ -61,6 +70,7 @@ class Typing(_Frame):
 
 ClientFrame = Annotated[MessageSend | RunCancel | Resume | Ping | Ack | Typing, Field(discriminator="type")]
 _FRAMES: TypeAdapter[ClientFrame] = TypeAdapter(ClientFrame)
+_IDENT: TypeAdapter[str] = TypeAdapter(Ident)
 _KNOWN_TYPES = frozenset({"message.send", "run.cancel", "resume", "ping", "ack", "typing"})
 _LATER_TYPES = frozenset(
     {"action.submit", "handoff.accept", "handoff.release", "agent.message", "approval.resolve"}
@@ -77,8 +87,10 @@ def parse_frame(body: str | None, *, is_base64: bool = False) -> ClientFrame:
         raise RefusedError("frame_too_large")
     document = _json_object(body)
     kind = document.get("type")
+    if not isinstance(kind, str):
+        raise RefusedError("frame_unknown_type")
     if kind in _LATER_TYPES:
-        raise RefusedError("not_supported", str(kind))
+        raise RefusedError("not_supported", kind)
     if kind not in _KNOWN_TYPES:
         raise RefusedError("frame_unknown_type")
     try:
@@ -95,10 +107,9 @@ def client_message_id_of(body: str | None) -> str | None:
     """The id to blame an error on, when the frame is readable enough to have one."""
     try:
         document = json.loads(body or "")
-    except (ValueError, RecursionError):
+        return _IDENT.validate_python(document["client_message_id"], strict=True)
+    except (ValueError, RecursionError, KeyError, TypeError):  # a ValidationError is a ValueError
         return None
-    found = document.get("client_message_id") if isinstance(document, dict) else None
-    return found if isinstance(found, str) and len(found) <= 128 else None  # noqa: PLR2004 - as Ident
 
 
 def _json_object(body: str) -> dict[str, Any]:

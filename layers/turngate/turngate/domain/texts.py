@@ -17,6 +17,7 @@ _HAN = re.compile(r"[\u3400-\u9fff\U00020000-\U0003134f]")
 _LETTERS_PER_HAN = 4  # a Chinese character says about as much as four Latin letters
 _SOFTENERS = "啊呀哦哈啦哟嘛"
 _VARIATION = "\ufe0e\ufe0f"  # choose how an emoji is drawn
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _SENTENCE_END = re.compile(r"[。！？!?；;\n]|\.(?=\s)")
 _ELLIPSIS = "…"
 
@@ -33,6 +34,12 @@ def _fold(text: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     kept = "".join(c for c in folded if unicodedata.category(c)[0] not in "PSZC" and c not in _VARIATION)
     return kept.rstrip(_SOFTENERS) or kept
+
+
+def printable(text: str) -> str:
+    """The text with a space for each control character that is no tab or line end. JSON writes such a character in six
+    bytes, so a message of them would not fit into a frame."""
+    return _CONTROL.sub(" ", text)
 
 
 def detect_language(text: str, default: Language) -> Language:
