@@ -6,6 +6,7 @@ is one place that knows about gone connections, frame sizes and order (PROTOCOLS
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 300
+_CHINESE = re.compile(r"[一-鿿]|\\u(?:4[ef]|[5-9][0-9a-f])[0-9a-f]{2}", re.IGNORECASE)
+"""Also as JSON escapes: a frame that is refused may be one that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +213,7 @@ def _tell_problem(ports: Ports, caller: Caller, body: str | None, refused: Refus
 
 
 def _language(body: str | None) -> Language:
-    return "zh-CN" if any("一" <= char <= "鿿" for char in body or "") else "en"
+    return "zh-CN" if _CHINESE.search(body or "") else "en"
 
 
 def _tell(ports: Ports, caller: Caller, frame: dict[str, Any]) -> None:
