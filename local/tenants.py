@@ -14,7 +14,7 @@ from turngate.adapters.knowledge_files import DirectoryFiles
 from turngate.adapters.sqlite_knowledge import SqliteKnowledge
 from turngate.domain import keys
 from turngate.domain.config import AssistantConfig, validate_config
-from turngate.domain.knowledge import Document
+from turngate.domain.knowledge import Document, decode_document, publishable
 from turngate.domain.transaction import Put, Transaction
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
 
@@ -54,9 +54,10 @@ class Loader:
         return {name: len(documents) for name, documents in collections.items()}
 
     def _publish(self, account: str, collection: str, documents: list[Document]) -> None:
-        folder = BUILT / _digest(documents, self._embedder.model)
+        checked = publishable(documents)
+        folder = BUILT / _digest(checked, self._embedder.model)
         with SqliteKnowledge(DirectoryFiles(folder)) as knowledge:
-            summary = knowledge.put_version(account, collection, VERSION, documents, self._embedder)
+            summary = knowledge.put_version(account, collection, VERSION, checked, self._embedder)
         self._files.publish(
             account, collection, VERSION, DirectoryFiles(folder).path(account, collection, VERSION)
         )
@@ -65,7 +66,7 @@ class Loader:
             "entity": "knowledge_version",
             "status": "READY",
             "digest": summary.digest,
-            "documents": len(documents),
+            "documents": len(checked),
         }
         self._store.write(account, Transaction("knowledge_version", (Put("version", key, item),)))
 
@@ -91,8 +92,9 @@ def read_bank(documents: Path) -> tuple[AssistantConfig, dict[str, list[Document
 
 
 def read_document(path: Path) -> Document:
-    """A Markdown file with a front matter of `name: value` lines between two `---` lines."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    """A Markdown file with a front matter of `name: value` lines between two `---` lines. Raises RefusedError as
+    `decode_document`, TenantError for a front matter that cannot be read."""
+    lines = decode_document(path.read_bytes()).splitlines()
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         raise TenantError(f"{path}: no front matter")
     end = lines.index("---", 1)
