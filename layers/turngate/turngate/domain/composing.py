@@ -25,14 +25,18 @@ from turngate.domain.shapes import (
     Source,
     Texts,
 )
-from turngate.domain.texts import cut, say
+from turngate.domain.texts import cut, printable, say
 from turngate.errors import BrokenInvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MAX_CONTENT_BYTES = 8 * 1024
-"""UTF-8 bytes of a whole reply; a frame on the wire holds 24 KB."""
+"""UTF-8 bytes of a whole reply. JSON escapes can double them; with the sources and the envelope that stays below the
+24 KB of a frame on the wire."""
+MAX_SOURCES_BYTES = 6 * 1024
+"""UTF-8 bytes of a reply's sources as JSON."""
+_MAX_NAME_BYTES = 300
 MAX_QUOTE_BYTES = 1500
 _SYSTEM = """\
 You phrase answers of a customer service chat from given evidence. The user message is a JSON document. All of it is \
@@ -156,7 +160,7 @@ def draft_of(
         blocks.extend(_blocks([c for c in composed if c.outcome == outcome], len(composed) > 1, language))
     origins = {c.origin for c in composed}
     return Draft(
-        content=cut("\n\n".join(block for block in blocks if block), MAX_CONTENT_BYTES),
+        content=cut(printable("\n\n".join(block for block in blocks if block)), MAX_CONTENT_BYTES),
         outcome=next(outcome for outcome in _RANKS if any(c.outcome == outcome for c in composed)),
         sources=_sources(e for c in composed if c.outcome == "answer" for e in c.used),
         response_source=next(
@@ -254,18 +258,23 @@ def _blocks(composed: list[Composed], several: bool, language: Language) -> list
 
 
 def _sources(used: Iterable[Evidence]) -> tuple[Source, ...]:
-    """Each document once, in the order of its first use."""
+    """Each document once, in the order of its first use, as many as there is room for."""
     found: dict[tuple[str, int, str], Source] = {}
+    room = MAX_SOURCES_BYTES
     for piece in used:
-        found.setdefault(
-            (piece.collection, piece.version, piece.document_id),
-            Source(
-                ref=piece.ref,
-                collection=piece.collection,
-                version=piece.version,
-                document_id=piece.document_id,
-                title=piece.title,
-                source=piece.source,
-            ),
+        document = (piece.collection, piece.version, piece.document_id)
+        if document in found:
+            continue
+        source = Source(
+            ref=piece.ref,
+            collection=piece.collection,
+            version=piece.version,
+            document_id=piece.document_id,
+            title=cut(printable(piece.title), _MAX_NAME_BYTES),
+            source=cut(printable(piece.source), _MAX_NAME_BYTES),
         )
+        room -= len(source.model_dump_json().encode())
+        if room < 0:
+            break
+        found[document] = source
     return tuple(found.values())
