@@ -142,6 +142,16 @@ class TestOnce:
         assert world.state(said.run) == "queued"
         assert len(world.messages("U")) == (1 if first else 2)
 
+    @pytest.mark.invariant("I7", "I8")
+    @pytest.mark.parametrize("lost", [False, True])
+    def test_a_resend_names_the_stored_event_also_when_it_superseded_a_run(self, world, lost):
+        """An event is stored under the number of the transaction's last one: any other number pushes nothing."""
+        world.say("zero")
+        world.store.lose["accept"] = int(lost)
+        said = world.say("one", "m1")
+        assert world.say("one", "m1").evt == said.evt == 3
+        assert keys.events(ACCOUNT, world.conversation, said.evt) in world.items
+
     @pytest.mark.invariant("I7")
     @pytest.mark.covers("F-358")
     def test_the_same_message_at_the_same_time_is_accepted_once(self, world):

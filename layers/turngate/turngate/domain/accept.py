@@ -173,7 +173,7 @@ def _in_ai_mode(submission: Submission, head: Head, now: int, *, is_first: bool)
     if protected:
         changes["protected_run"] = run.run
     actions: list[Action] = [_head_action(submission, head, changes, is_first=is_first)]
-    actions += _message_actions(submission, seq, head.evt + 1, run.run, now)
+    actions += _message_actions(submission, seq, head.evt + len(events), run.run, now)
     actions.append(queued_run(account, conversation, run))
     actions.append(log_entry(account, conversation, head.evt + 1, tuple(events), now))
     if previous is not None:
