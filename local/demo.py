@@ -17,7 +17,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.stack import Stack, model_from_environment, run_stack
+from local.stack import ModelSettingsError, Stack, model_from_environment, run_stack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

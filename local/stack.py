@@ -30,6 +30,10 @@ _STAGE = "live"
 _STACK_NAME = "turngate"
 
 
+class ModelSettingsError(ValueError):
+    """Raised when the environment names only half of a model endpoint; the message says which variable is missing."""
+
+
 class DemoModelError(RuntimeError):
     """Raised when the offline demo model does not start; the message ends with what it printed."""
 
@@ -83,11 +87,16 @@ def model_from_environment(environment: Mapping[str, str]) -> ModelEndpoint | No
     """The endpoint that MODEL_BASE_URL, MODEL_NAME and MODEL_API_KEY name; None for the offline demo model.
     Embeddings stay with the demo model unless EMBEDDING_BASE_URL and EMBEDDING_MODEL are given too."""
     base_url = environment.get("MODEL_BASE_URL", "")
-    if not base_url:
+    name = environment.get("MODEL_NAME", "")
+    if not base_url and not name:
         return None
+    if not base_url or not name:
+        raise ModelSettingsError(
+            "set MODEL_BASE_URL and MODEL_NAME together (and MODEL_API_KEY if it needs one)"
+        )
     return ModelEndpoint(
         base_url=base_url,
-        name=environment.get("MODEL_NAME", ""),
+        name=name,
         api_key=environment.get("MODEL_API_KEY", "") or "none",
         embedding_base_url=environment.get("EMBEDDING_BASE_URL", ""),
         embedding_name=environment.get("EMBEDDING_MODEL", ""),
