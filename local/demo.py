@@ -96,7 +96,11 @@ def main() -> int:
     stopped = threading.Event()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: stopped.set())
-    model = model_from_environment(os.environ)
+    try:
+        model = model_from_environment(os.environ)
+    except ModelSettingsError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
     print(
         "Starting Turngate on this machine; the first start builds it and takes a minute or two.", flush=True
     )
