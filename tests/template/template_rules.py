@@ -33,6 +33,7 @@ LAMBDA_ERRORS = {
     "Lambda.TooManyRequestsException",
     "Lambda.Unknown",
     "Sandbox.Timedout",
+    "Runtime.ExitError",
 }
 SQS_ERRORS = {"SQS.AmazonSQSException", "SQS.SdkClientException"}
 DATA_ACTIONS = {
