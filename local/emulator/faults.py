@@ -1,8 +1,9 @@
 """Rules that make AWS calls and Lambda invocations go wrong, as they do in production and never in an emulator.
 
 A rule is JSON. Its match: `service`, `operation`, `function` (all glob patterns; the caller's Lambda name for
-AWS calls), `nth` (only the n-th matching call, from 1), `probability` and `limit` (at most so many injections).
-Its action:
+AWS calls), `contains` (texts that all occur in the request's path or body; for an invocation, in its event), `during`
+(texts that all occur in the event of the invocation that makes the call), `nth` (only the n-th matching call, from
+1; with `limit` also those after it), `probability` and `limit` (at most so many injections). Its action:
 
 | action | effect on an AWS call |
 |---|---|
@@ -11,11 +12,14 @@ Its action:
 | lost_response | executed, then the connection is cut |
 | lost_response_500 | executed, then HTTP 500 |
 | duplicate | executed twice, the second answer is returned |
+| slow | the answer comes `seconds` late |
+| crash | the Lambda that makes the call is killed |
 
-`where` says whether an error is raised `before` the call is executed (the default) or `after` it.
-Service `states-task` is what a Task state calls directly (operations `lambda:invoke`, `sqs:sendMessage`): errors,
-`lost_response` and `duplicate`. For Lambda invocations, whoever makes them: `kill_before`, `kill_during` (within
-`seconds`, random), `kill_after`, `delay` (`seconds`), `invoke_twice` (AWS may repeat an asynchronous one).
+`where` says whether an error (or the crash, or the wait) comes `before` the call is executed (the default) or
+`after` it. Service `states-task` is what a Task state calls directly (operations `lambda:invoke`, `sqs:sendMessage`):
+errors, `lost_response`, `duplicate` and `slow`. For Lambda invocations, whoever makes them: `kill_before`,
+`kill_during` (within `seconds`, random), `kill_after`, `delay` (`seconds`), `invoke_twice` (AWS may repeat an
+asynchronous one).
 """
 
 from __future__ import annotations
@@ -38,6 +42,8 @@ AwsAction = Literal[
     "lost_response",
     "lost_response_500",
     "duplicate",
+    "slow",
+    "crash",
 ]
 LambdaAction = Literal["kill_before", "kill_during", "kill_after", "delay", "invoke_twice"]
 AWS_ACTIONS: frozenset[str] = frozenset(get_args(AwsAction))
@@ -46,6 +52,19 @@ LAMBDA_ACTIONS: frozenset[str] = frozenset(get_args(LambdaAction))
 
 class FaultRuleError(ValueError):
     """Raised when a rule names an unknown action or field: a rule that never matches would prove nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a rule is held against. `text` is the request (or the event of an invocation); `event` is that of the
+    invocation that makes an AWS call, None when no Lambda makes it."""
+
+    on_lambda: bool
+    service: str
+    operation: str
+    function: str
+    text: str = ""
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +80,17 @@ class FaultRule:
     nth: int | None = None
     limit: int | None = None
     seconds: float = 0.0
+    contains: tuple[str, ...] = ()
+    during: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, given: dict[str, Any]) -> FaultRule:
         """A rule from its JSON object; `FaultRuleError` names what is wrong."""
         try:
-            rule = cls(**given)
+            texts: dict[str, Any] = {
+                name: tuple(given[name]) for name in ("contains", "during") if name in given
+            }
+            rule = cls(**{**given, **texts})
         except TypeError as error:
             raise FaultRuleError(f"{given}: {error}") from error
         if rule.action not in AWS_ACTIONS | LAMBDA_ACTIONS:
@@ -83,12 +107,17 @@ class FaultRule:
         """Whether it concerns invocations and not AWS calls."""
         return self.action in LAMBDA_ACTIONS
 
-    def matches(self, service: str, operation: str, function: str) -> bool:
-        """Whether the names fit; counting and chance come after."""
+    def matches(self, call: Call) -> bool:
+        """Whether names and texts fit; counting and chance come after."""
         return (
-            fnmatchcase(service, self.service)
-            and fnmatchcase(operation, self.operation)
-            and fnmatchcase(function, self.function)
+            self.on_lambda == call.on_lambda
+            and fnmatchcase(call.service, self.service)
+            and fnmatchcase(call.operation, self.operation)
+            and fnmatchcase(call.function, self.function)
+            and all(text in call.text for text in self.contains)
+            and (not self.during or call.event is not None)
+            and all(text in (call.event or "") for text in self.during)
+            and (self.action != "crash" or call.event is not None)
         )
 
 
@@ -119,11 +148,20 @@ class FaultPlan:
             self._injected.clear()
             self._random.seed(seed)
 
-    def decide(self, on_lambda: bool, service: str, operation: str, function: str) -> FaultRule | None:
+    def remove(self, identity: str) -> dict[str, dict[str, Any]]:
+        """Drop one rule; its last report, empty when there is no such rule."""
+        last = {name: found for name, found in self.report().items() if name == identity}
+        with self._lock:
+            self._rules.pop(identity, None)
+            self._seen.pop(identity, None)
+            self._injected.pop(identity, None)
+        return last
+
+    def decide(self, call: Call) -> FaultRule | None:
         """The first rule that strikes this call, counted as injected; None when the call is left alone."""
         with self._lock:
             for identity, rule in self._rules.items():
-                if rule.on_lambda == on_lambda and rule.matches(service, operation, function):
+                if rule.matches(call):
                     self._seen[identity] += 1
                     if self._strikes(identity, rule):
                         self._injected[identity] += 1
@@ -150,6 +188,8 @@ class FaultPlan:
     def _strikes(self, identity: str, rule: FaultRule) -> bool:
         if rule.limit is not None and self._injected[identity] >= rule.limit:
             return False
+        if rule.nth is not None and rule.limit is not None:
+            return self._seen[identity] >= rule.nth
         if rule.nth is not None:
             return self._seen[identity] == rule.nth
         return rule.probability >= 1 or self._random.random() < rule.probability
@@ -171,6 +211,8 @@ _ERRORS = {
 def task_error(operation: str, action: str) -> str:
     """The error name a Task state sees, for example `SQS.ThrottlingException`."""
     service = operation.partition(":")[0]
+    if action == "timeout":
+        return "States.Timeout"
     prefix = {"sqs": "SQS", "lambda": "Lambda", "dynamodb": "DynamoDB"}.get(service, service)
     return f"{prefix}.{_ERRORS.get(action, _ERRORS['InternalServerError'])[0]}"
 

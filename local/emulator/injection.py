@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextvars import ContextVar
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from local.emulator import stock
-from local.emulator.faults import FaultPlan, FaultRule, error_answer, task_error
+from local.emulator.faults import Call, FaultPlan, FaultRule, error_answer, task_error
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from local.emulator.invocations import Invocations, RunningInvocation
     from local.emulator.recorder import Recorder
     from local.emulator.stock import Foreign
 
@@ -29,9 +31,10 @@ _BAD_GATEWAY: Answer = (500, {"Content-Type": "application/json"}, b"{}")
 class AwsTap:
     """Records AWS calls and lets faults strike them, below any SDK and above ministack's services."""
 
-    def __init__(self, recorder: Recorder, faults: FaultPlan) -> None:
+    def __init__(self, recorder: Recorder, faults: FaultPlan, invocations: Invocations) -> None:
         self._recorder = recorder
         self._faults = faults
+        self._invocations = invocations
         self._functions: dict[str, str] = {}
 
     def learn_caller(self, access_key: str, function: str) -> None:
@@ -62,7 +65,7 @@ class AwsTap:
                 return answer
 
             caller = self._caller(router.extract_access_key_id(headers, query))
-            return await self._observed(service, operation, caller, headers, body, call)
+            return await self._observed(service, operation, caller, headers, path, body, call)
 
         async def connections(
             method: str, api_id: str, stage: str, connection_id: str, body: bytes, headers: dict[str, str]
@@ -73,7 +76,7 @@ class AwsTap:
 
             operation = _CONNECTION_OPERATIONS.get(method, method)
             caller = self._caller(router.extract_access_key_id(headers, {}))
-            return await self._observed("execute-api", operation, caller, headers, body, call)
+            return await self._observed("execute-api", operation, caller, headers, connection_id, body, call)
 
         app._dispatch_service_request = dispatch
         gateway.handle_connections_api = connections
@@ -107,18 +110,23 @@ class AwsTap:
         operation: str,
         caller: str,
         headers: dict[str, str],
+        path: str,
         body: bytes,
         call: Callable[[], Awaitable[Answer]],
     ) -> Answer:
         request = _parsed(body) if service == "dynamodb" else None
-        rule = self._faults.decide(False, service, operation, caller)
+        invocation = self._invocations.of(headers.get("x-amzn-trace-id", ""))
+        text = f"{path} {bytes(body or b'').decode(errors='replace')}"
+        event = invocation.event if invocation is not None else None
+        rule = self._faults.decide(Call(False, service, operation, caller, text, event))
         if rule is None:
             answer = await call()
         else:
             self._recorder.write(
                 "fault", action=rule.action, service=service, operation=operation, caller=caller
             )
-            answer = await self._struck(rule, len((request or {}).get("TransactItems") or []), call)
+            items = len((request or {}).get("TransactItems") or [])
+            answer = await self._struck(rule, items, call, invocation)
         fields: dict[str, Any] = {
             "service": service,
             "operation": operation,
@@ -127,15 +135,32 @@ class AwsTap:
             "bytes": len(body or b""),
             "status": answer[0],
             "error": _error_type(answer),
+            "invocation": invocation.request_id if invocation is not None else None,
         }
         if request is not None:
             fields["request"] = request
         self._recorder.write("aws", **fields)
         return answer
 
-    async def _struck(self, rule: FaultRule, items: int, call: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _struck(
+        self,
+        rule: FaultRule,
+        items: int,
+        call: Callable[[], Awaitable[Answer]],
+        invocation: RunningInvocation | None,
+    ) -> Answer:
         mark = _cut.get()
         match rule.action:
+            case "crash" if mark is not None and invocation is not None and invocation.plan.crash is not None:
+                if rule.where == "after":
+                    await call()
+                invocation.plan.crash()
+                mark["cut"] = True
+                return _BAD_GATEWAY
+            case "slow":
+                answer = await call() if rule.where == "after" else None
+                await asyncio.sleep(rule.seconds)
+                return answer if answer is not None else await call()
             case "duplicate":
                 await call()
                 return await call()
@@ -176,10 +201,14 @@ class StateTap:
 
         def invoke(resource: str, given: Foreign) -> Foreign:
             operation = resource.partition(":states:::")[2] or "lambda:invoke"
-            rule = self._faults.decide(False, "states-task", operation, "")
+            text = json.dumps(given, ensure_ascii=False, default=str)
+            rule = self._faults.decide(Call(False, "states-task", operation, "", text))
             if rule is None:
                 return stock_invoke(resource, given)
             self._recorder.write("fault", action=rule.action, service="states-task", operation=operation)
+            if rule.action == "slow":
+                time.sleep(rule.seconds)
+                return stock_invoke(resource, given)
             if rule.where == "after" or rule.action in ("duplicate", "lost_response"):
                 stock_invoke(resource, given)
             if rule.action == "duplicate":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from local.emulator.runtime_api import Invocation, RuntimeApi
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from local.emulator.stock import Json
@@ -98,6 +98,8 @@ class KillPlan:
     delay: float = 0.0
     kill: Literal["never", "before", "during", "after"] = "never"
     during_seconds: float = 0.0
+    crash: Callable[[], None] | None = None
+    """Kills the process at once; set by the worker that takes the invocation, None before that."""
 
 
 class LambdaWorker:
@@ -148,6 +150,7 @@ class LambdaWorker:
     ) -> Outcome:
         """Run one event; never raises for what the handler does."""
         plan = plan or KillPlan()
+        plan.crash = self._kill
         if plan.delay:
             time.sleep(plan.delay)
         if plan.kill == "before":

@@ -4,13 +4,17 @@ Recorded, one JSON line each (`recorder.py`):
 
 | kind | fields |
 |---|---|
-| aws | service, operation, caller (function or access key), user_agent, bytes, status, error, request (DynamoDB) |
-| lambda | function, request_id, ms, outcome (ok, error, timeout, exit), cold, error |
+| aws | service, operation, caller (function or access key), user_agent, bytes, status, error, invocation, request |
+| lambda | function, request_id, ms, outcome (ok, error, timeout, exit), cold, error; event when asked for |
 | state | machine, execution, type, name, resource: one line each time a state is entered |
 | fault | action and what it struck |
 
+`invocation` is the request id of the Lambda that makes a call; `request` is kept for DynamoDB only.
+
 Faults are told over HTTP: `POST /_turngate/faults` (a rule, see `faults.py`), `GET` (rules with counts),
-`DELETE ?seed=n` (drop all, start the random numbers anew). `GET /_turngate/census` counts live workers.
+`DELETE ?id=…` (drop one and tell its counts), `DELETE ?seed=n` (drop all, start the random numbers anew).
+`GET /_turngate/census` counts live workers. `POST /_turngate/crash {function, during}` kills the process of a running
+invocation. `POST /_turngate/recorder {events}` says whether events of invocations are recorded.
 """
 
 from __future__ import annotations
@@ -20,8 +24,9 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from local.emulator.faults import FaultPlan, FaultRule, FaultRuleError
+from local.emulator.faults import Call, FaultPlan, FaultRule, FaultRuleError
 from local.emulator.injection import AwsTap, StateTap
+from local.emulator.invocations import Invocations, RunningInvocation, event_text, new_trace_id
 from local.emulator.lambda_worker import FunctionSpec, KillPlan, Outcome
 from local.emulator.recorder import Recorder
 
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 
 FAULTS_PATH = "/_turngate/faults"
 CENSUS_PATH = "/_turngate/census"
+CRASH_PATH = "/_turngate/crash"
+RECORDER_PATH = "/_turngate/recorder"
 
 
 class Observer:
@@ -42,7 +49,9 @@ class Observer:
         self.recorder = Recorder(file)
         self.faults = FaultPlan()
         self._pools: WorkerPools | None = None
-        self._aws = AwsTap(self.recorder, self.faults)
+        self.invocations = Invocations()
+        self.keeps_events = False
+        self._aws = AwsTap(self.recorder, self.faults, self.invocations)
 
     def attach(self, application: Foreign) -> Foreign:
         """Tap ministack's dispatchers; returns the ASGI application to serve instead of `application`."""
@@ -65,12 +74,16 @@ class Observer:
         self._pools = pools
         self._aws.learn_caller(dict(spec.credentials).get("AWS_ACCESS_KEY_ID", ""), spec.name)
         started = time.perf_counter()
-        rule = self.faults.decide(True, "lambda", "Invoke", spec.name)
+        trace_id = trace_id or new_trace_id()
+        text = event_text(event)
+        rule = self.faults.decide(Call(True, "lambda", "Invoke", spec.name, text))
         if rule is not None:
             self.recorder.write("fault", action=rule.action, function=spec.name, request_id=request_id)
-        if rule is not None and rule.action == "invoke_twice":
-            pools.invoke(spec, event, request_id, trace_id)
-        outcome = pools.invoke(spec, event, request_id, trace_id, self._plan(rule))
+        plan = self._plan(rule)
+        with self.invocations.running(trace_id, RunningInvocation(spec.name, request_id, text, plan)):
+            if rule is not None and rule.action == "invoke_twice":
+                pools.invoke(spec, event, request_id, trace_id)
+            outcome = pools.invoke(spec, event, request_id, trace_id, plan)
         error = (
             outcome.body.get("errorType") if outcome.kind != "ok" and isinstance(outcome.body, dict) else None
         )
@@ -82,34 +95,36 @@ class Observer:
             outcome=outcome.kind,
             cold=outcome.cold,
             error=error,
+            **({"event": event} if self.keeps_events else {}),
         )
         return outcome
 
-    def _plan(self, rule: FaultRule | None) -> KillPlan | None:
-        if rule is None:
-            return None
-        match rule.action:
-            case "delay":
+    def _plan(self, rule: FaultRule | None) -> KillPlan:
+        match rule:
+            case FaultRule(action="delay"):
                 return KillPlan(delay=rule.seconds)
-            case "kill_before":
+            case FaultRule(action="kill_before"):
                 return KillPlan(kill="before")
-            case "kill_after":
+            case FaultRule(action="kill_after"):
                 return KillPlan(kill="after")
-            case "kill_during":
+            case FaultRule(action="kill_during"):
                 return KillPlan(kill="during", during_seconds=self.faults.uniform(rule.seconds))
             case _:
-                return None
+                return KillPlan()
+
+
+_PATHS = (FAULTS_PATH, CENSUS_PATH, CRASH_PATH, RECORDER_PATH)
 
 
 class _WithAdministration:
-    """The emulator with the two paths tests steer it by."""
+    """The emulator with the paths tests steer it by."""
 
     def __init__(self, application: Foreign, observer: Observer) -> None:
         self._application = application
         self._observer = observer
 
     async def __call__(self, scope: dict[str, Any], receive: Foreign, send: Foreign) -> None:
-        if scope["type"] != "http" or scope["path"] not in (FAULTS_PATH, CENSUS_PATH):
+        if scope["type"] != "http" or scope["path"] not in _PATHS:
             await self._application(scope, receive, send)
             return
         body = b""
@@ -127,11 +142,19 @@ class _WithAdministration:
         faults = self._observer.faults
         if scope["path"] == CENSUS_PATH:
             return 200, self._observer.census()
+        if scope["path"] == CRASH_PATH:
+            asked = json.loads(body)
+            return 200, {"killed": self._observer.invocations.crash(asked["function"], asked["during"])}
+        if scope["path"] == RECORDER_PATH:
+            self._observer.keeps_events = bool(json.loads(body)["events"])
+            return 200, {}
         match scope["method"]:
             case "GET":
                 return 200, faults.report()
             case "DELETE":
                 query = parse_qs(scope["query_string"].decode())
+                if "id" in query:
+                    return 200, faults.remove(query["id"][0])
                 faults.clear(int(query.get("seed", ["0"])[0]))
                 return 200, {}
             case "POST":

@@ -84,6 +84,18 @@ class Emulator:
         """Rules in force with how many calls each matched and injected."""
         return dict(self._observer("GET", "faults"))
 
+    def drop_fault(self, identity: str) -> dict[str, Any]:
+        """Take one rule out of force; its last report: the rule, `matched` and `injected`."""
+        return dict(self._observer("DELETE", f"faults?id={identity}")[identity])
+
+    def crash(self, function: str, *during: str) -> int:
+        """Kill the process of each running invocation of a function whose event contains these texts; how many."""
+        return int(self._observer("POST", "crash", {"function": function, "during": during})["killed"])
+
+    def keep_events(self, keep: bool = True) -> None:
+        """Whether the record of an invocation holds its event from now on."""
+        self._observer("POST", "recorder", {"events": keep})
+
     def clear_faults(self, seed: int = 0) -> None:
         """Drop all rules and restart their random numbers."""
         self._observer("DELETE", f"faults?seed={seed}")

@@ -1,6 +1,7 @@
 """Recorder and fault injection: what tests of the product count with and break things with."""
 
 import json
+import threading
 import time
 
 import pytest
@@ -8,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
 from local.deploy import EmulatorError
-from local.emulator.faults import FaultPlan, FaultRule, FaultRuleError
+from local.emulator.faults import Call, FaultPlan, FaultRule, FaultRuleError
 from tests.emulator.world import code_of
 
 KEY = {"PK": {"S": "T#a#R#fault"}, "SK": {"S": "-"}}
@@ -146,6 +147,67 @@ def test_an_invocation_can_be_made_twice(faulty):
     assert faulty.invoke("Short", op="echo")[1]["calls"] == calls + 2
 
 
+def test_with_a_limit_the_nth_call_and_those_after_it_are_struck(faulty):
+    rule = faulty.emulator.add_fault(
+        service="dynamodb", operation="PutItem", action="throttle", nth=2, limit=2
+    )
+    outcomes = [code_of(lambda n=n: put(faulty, f"from#{n}")) for n in range(4)]
+    assert outcomes == ["ok", "ThrottlingException", "ThrottlingException", "ok"]
+    report = faulty.emulator.drop_fault(rule)
+    assert (report["matched"], report["injected"]) == (4, 2)
+    assert rule not in faulty.emulator.faults()
+
+
+def test_a_rule_can_strike_the_requests_that_contain_a_text(faulty):
+    faulty.emulator.add_fault(service="dynamodb", action="throttle", contains=["PutItem-mine", '"SK"'])
+    assert code_of(lambda: put(faulty, "PutItem-yours")) == "ok"
+    assert code_of(lambda: put(faulty, "PutItem-mine")) == "ThrottlingException"
+
+
+def test_a_rule_can_strike_the_calls_made_for_one_event(faulty):
+    """The calls themselves look alike: what tells them apart is the event their Lambda is busy with."""
+    faulty.emulator.add_fault(service="dynamodb", action="throttle", during=["conversation-7"])
+    calls = {"TableName": faulty["Table"], "Item": KEY}
+    outcomes = []
+    for marker in ("conversation-8", "conversation-7"):
+        answer = faulty.invoke(
+            "Probe", op="aws", service="dynamodb", method="put_item", arguments=calls, marker=marker
+        )[1]
+        outcomes.append("ok" in answer)
+    assert outcomes == [True, False]
+    assert code_of(lambda: put(faulty, "conversation-7")) == "ok", "nobody's invocation"
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_lambda_can_crash_at_one_of_its_calls(faulty, where):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="crash", where=where, limit=1)
+    item = KEY | {"PK": {"S": f"T#a#R#crash-{where}"}}
+    call = {"TableName": faulty["Table"], "Item": item}
+    error, _ = faulty.invoke("Probe", op="aws", service="dynamodb", method="put_item", arguments=call)
+    assert error == "Runtime.ExitError"
+    assert (faulty.item(f"T#a#R#crash-{where}") is not None) == (where == "after")
+
+
+def test_a_slow_answer_is_late_and_good(faulty):
+    faulty.emulator.add_fault(service="dynamodb", operation="PutItem", action="slow", seconds=0.4)
+    started = time.monotonic()
+    put(faulty, "slow")
+    assert time.monotonic() - started >= 0.4
+    assert faulty.item("slow") is not None
+
+
+def test_a_running_invocation_can_be_killed_from_outside(faulty):
+    def kill():
+        until = time.monotonic() + 10
+        while not faulty.emulator.crash(faulty["Probe"], '"seconds": 9.5') and time.monotonic() < until:
+            time.sleep(0.02)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    assert faulty.invoke("Probe", op="sleep", seconds=9.5)[0] == "Runtime.ExitError"
+    killer.join(10)
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -166,7 +228,7 @@ def test_chances_are_the_same_for_the_same_seed():
         plan = FaultPlan()
         plan.clear(seed)
         plan.add(FaultRule("throttle", probability=0.3))
-        return [plan.decide(False, "dynamodb", "PutItem", "") is not None for _ in range(200)]
+        return [plan.decide(Call(False, "dynamodb", "PutItem", "")) is not None for _ in range(200)]
 
     assert struck(1) == struck(1)
     assert struck(1) != struck(2)
@@ -191,6 +253,22 @@ def test_the_record_has_every_invocation_with_its_outcome(faulty):
     assert invocation["function"] == faulty["Probe"]
     assert (invocation["outcome"], invocation["error"]) == ("error", "RefusedError")
     assert invocation["ms"] > 0
+
+
+def test_events_are_recorded_only_when_asked_for(faulty):
+    faulty.invoke("Probe", op="echo", marker=1)
+    assert "event" not in faulty.emulator.records("lambda")[-1]
+    faulty.emulator.keep_events()
+    faulty.invoke("Probe", op="echo", marker=2)
+    faulty.emulator.keep_events(False)
+    invocation = faulty.emulator.records("lambda")[-1]
+    assert invocation["event"] == {"op": "echo", "marker": 2}
+
+
+def test_a_call_names_the_invocation_that_made_it(faulty):
+    faulty.from_function("dynamodb", "put_item", TableName=faulty["Table"], Item=KEY)
+    invocation = faulty.emulator.records("lambda")[-1]["request_id"]
+    assert invocation in {call["invocation"] for call in faulty.emulator.records("aws")}
 
 
 def test_the_record_has_every_state_also_inside_a_map(faulty):
