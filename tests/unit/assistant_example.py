@@ -70,6 +70,7 @@ def config_document() -> dict[str, Any]:
             "clarify_gap": 0.05,
             "fallback_collections": ["sales-kb", "repair-kb"],
             "incomplete_expressions": ["查一下", "看一下", "check it"],
+            "action_phrases": ["调校", "tune"],
         },
         "intents": [
             intent("RETURN_POLICY", "退货规则", "Returns"),

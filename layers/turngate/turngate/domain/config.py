@@ -7,11 +7,13 @@ Understand, Govern and ComposeReply need, small enough to travel in a state mach
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from turngate.domain.routing import Finding, Risk, Routing, routing_findings
 from turngate.domain.shapes import Frozen, Ident, Language, Texts
+from turngate.domain.standard_replies import MessageTypeReplies, StandardReplies
 from turngate.domain.texts import normalised
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ MAX_PRE_ROUTE_RULES = 12
 MAX_SLICE_BYTES = 64 * 1024
 """UTF-8 bytes of the governance slice as JSON; a Step Functions payload holds 256 KB in all."""
 
-Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 RuleKind = Literal["GREETING", "THANKS", "SYSTEM", "AUTH_CONTEXT"]
 
 
@@ -41,28 +42,20 @@ class Intent(Frozen):
 
 
 class ContractEntry(Frozen):
-    """The one resource an intent stands for (F-111, F-112): a collection, a tool, a system action or a skill."""
+    """The one resource an intent stands for (F-111, F-112): a collection, a tool, a system action or a skill, and for
+    whom: `client_types` (empty: all) and the `capabilities` a client must have declared (F-088, F-126).
+
+    `lexical`: words of which a skill's middle band needs one (F-086)."""
 
     intent_id: Ident
     kind: Literal["KB", "MCP", "SYSTEM", "SKILL"]
     resource_name: Ident
     enabled: bool = True
     login_required: bool = False
-    risk: Literal["L0", "L1", "L2", "L3", "L4"] = "L0"
-
-
-class Routing(Frozen):
-    """Numbers and lists that governance rules by. The seeds give no numbers; these are ours."""
-
-    intent_threshold: Score = 0.5
-    """A candidate at or above it is trusted (F-076)."""
-    out_of_scope_below: Score = 0.35
-    """A best candidate below it is hopeless: refuse. Between the two: public knowledge only (F-091, F-092)."""
-    max_candidates: int = Field(default=3, ge=1, le=10)
-    clarify_gap: Score = 0.05
-    """An intent that acts needs this lead over a trusted candidate of another resource, else we ask (F-095)."""
-    fallback_collections: tuple[Ident, ...] = ()
-    incomplete_expressions: tuple[str, ...] = ()
+    risk: Risk = "L0"
+    client_types: tuple[str, ...] = ()
+    capabilities: tuple[Ident, ...] = ()
+    lexical: tuple[str, ...] = ()
 
 
 class PreRouteRule(Frozen):
@@ -83,27 +76,6 @@ class PreRouteRule(Frozen):
 
 class PreRouting(Frozen):
     rules: tuple[PreRouteRule, ...] = ()
-
-
-class MessageTypeReplies(Frozen):
-    """F-048: messages that are not chat get a fixed reply."""
-
-    rule: Texts
-    form: Texts
-    other: Texts
-
-
-class StandardReplies(Frozen):
-    """What is said for each way a turn can end without an answer of its own."""
-
-    not_connected_reply: Texts
-    out_of_scope_reply: Texts
-    clarify_reply: Texts
-    routing_error_reply: Texts
-    no_evidence_reply: Texts
-    model_down_reply: Texts
-    login_required_reply: Texts
-    joined_truncated_notice: Texts
 
 
 class AssistantConfig(StandardReplies):
@@ -141,14 +113,6 @@ class GovernanceSlice(Frozen):
     system_replies: dict[Ident, Texts]
     pre_routing: PreRouting
     replies: StandardReplies
-
-
-class Finding(Frozen):
-    """Something wrong with a configuration. `path` points into its JSON (`contract/3/resource_name`)."""
-
-    code: str
-    path: str
-    message: str
 
 
 def governance_slice(config: AssistantConfig) -> GovernanceSlice:
@@ -234,13 +198,7 @@ def _routing_findings(config: AssistantConfig, known: Mapping[str, bool]) -> Ite
             yield Finding(code="unknown_collection", path=path, message=f"no collection {name}")
         elif not known[name]:
             yield Finding(code="fallback_not_public", path=path, message=f"{name} is not public (F-123)")
-    if routing.out_of_scope_below > routing.intent_threshold:
-        message = "out_of_scope_below must not be above intent_threshold"
-        yield Finding(code="thresholds_crossed", path="routing/out_of_scope_below", message=message)
-    for index, phrase in enumerate(routing.incomplete_expressions):
-        if not normalised(phrase):
-            path = f"routing/incomplete_expressions/{index}"
-            yield Finding(code="empty_phrase", path=path, message="nothing is left of this phrase to match")
+    yield from routing_findings(routing, (intent.id for intent in config.intents))
     if config.default_language not in config.languages:
         message = f"{config.default_language} is not among the languages"
         yield Finding(code="unknown_language", path="default_language", message=message)

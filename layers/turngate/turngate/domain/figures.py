@@ -1,4 +1,4 @@
-"""Numbers, codes and negations that a text states: what a paraphrase may neither lose nor invent.
+"""Numbers, codes, names, negations and directions that a text states: what a paraphrase may neither lose nor invent.
 
 They are compared as sets. Equal sets are no proof that each number still stands by its own condition (F-453); a
 missing or an extra one is proof of drift, and that is all this module claims.
@@ -34,6 +34,29 @@ _HAN_NOT = re.compile(r"[不没未无]|(?<![特级区性分类个])别(?!的|人
 _HAN_NOT_MEANT = re.compile(r"(.)[不没]\1|有没有|不好意思|不过|差不多|不知道|没关系|没事")
 _LATIN_NOT = re.compile(r"\b(?:not|no|never|without|cannot|none|nothing|neither)\b|n[’']t\b")
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_ ][A-Za-z0-9]+)*")
+_QUOTED = re.compile(r"[“\"「『《]([^”\"」』》]{2,40})[”\"」』》]")
+_HAN_CHARACTER = re.compile("[\u3400-\u9fff]")
+_UNDERSCORED = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
+_DIRECTIONS = tuple(
+    (re.compile(one), re.compile(other))
+    for one, other in (
+        ("寄出|寄给|发出|发给|发货", "收到|收货|签收"),
+        ("打开|开启|开通|启用", "关闭|关掉|停用"),
+        ("增加|加上|多加", "减少|减去|少"),
+        ("升级", "降级"),
+        ("换货", "退货"),
+        ("买入|购买", "卖出|出售"),
+        ("之前|以前", "之后|以后"),
+        (r"\b(?:turn(?:ing)? on|enable|activate)\b", r"\b(?:turn(?:ing)? off|disable|deactivate)\b"),
+        (r"\b(?:send|sent)\b", r"\b(?:receive|received)\b"),
+        (r"\b(?:increase|add|more)\b", r"\b(?:decrease|remove|less)\b"),
+        (r"\bbefore\b", r"\bafter\b"),
+        (r"\bbuy\b", r"\bsell\b"),
+        (r"\bupgrade\b", r"\bdowngrade\b"),
+    )
+)
+
 
 def numbers_in(text: str) -> frozenset[str]:
     """The values of the numbers a text states, written as plain decimals: `1,000.0` and `一千元` both give `1000`.
@@ -55,6 +78,32 @@ def negates(text: str) -> bool:
     """Whether the text negates something, in Chinese or English. A-not-A questions (能不能) do not."""
     folded = _folded(text)
     return bool(_HAN_NOT.search(_HAN_NOT_MEANT.sub(" ", folded)) or _LATIN_NOT.search(folded))
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Names a text spells out, case folded and without spaces or hyphens: what it quotes, identifiers such as
+    `dine_in`, and Latin words inside Chinese, which are models and products. Plain English words are no names."""
+    plain = unicodedata.normalize("NFKC", text)
+    found = {*_QUOTED.findall(plain), *_UNDERSCORED.findall(plain)}
+    if _HAN_CHARACTER.search(plain):
+        found |= {name for name in _NAME.findall(plain) if len(name) > 1}
+    return frozenset(re.sub(r"[\s_-]", "", name.casefold()) for name in found)
+
+
+def names_kept(original: str, wording: str) -> bool:
+    """Whether the wording still spells out every name of the original."""
+    said = re.sub(r"[\s_-]", "", _folded(wording))
+    return all(name in said for name in names_in(original))
+
+
+def turns_around(original: str, wording: str) -> bool:
+    """Whether the wording says the opposite direction of the original: on for off, sent for received."""
+    was, now = _folded(original), _folded(wording)
+    return any(
+        one.search(was) and not other.search(was) and other.search(now) and not one.search(now)
+        for pair in _DIRECTIONS
+        for one, other in (pair, pair[::-1])
+    )
 
 
 def _folded(text: str) -> str:

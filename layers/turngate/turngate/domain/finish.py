@@ -15,6 +15,7 @@ from typing import Any, Literal
 from turngate.domain import budget, keys, run_log
 from turngate.domain.accept import TURN_DEADLINE_MS, queued_run
 from turngate.domain.client_events import ClientEvent, log_entry, message_id
+from turngate.domain.pending import PendingChanges, commit_pending
 from turngate.domain.records import OPEN_STATES, Head, Run
 from turngate.domain.shapes import Draft, TenantContext, Usage
 from turngate.domain.transaction import (
@@ -37,7 +38,8 @@ _MESSAGE_ENDINGS = {"completed": "run.completed", "failed": "run.failed", "timed
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a run ends. A completed run has a draft; a failed or timed-out one states its failure in the draft; a
-    cancelled one says nothing. `problem` is a code of contracts/problems.yaml."""
+    cancelled one says nothing. `problem` is a code of contracts/problems.yaml. `pending`: the questions this ending
+    answers and asks."""
 
     state: Literal["completed", "failed", "timed_out", "cancelled"]
     by: EndingBy
@@ -45,6 +47,7 @@ class Ending:
     draft: Draft | None = None
     usage: Usage = field(default_factory=Usage)
     problem: str | None = None
+    pending: PendingChanges = field(default_factory=PendingChanges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,11 @@ def plan_finish(account: str, conversation: str, head: Head, run: Run, ending: E
     evt = head.evt + len(events)
     changes: Item = {"answered_through": run.seq, "supersedes": 0, "evt": evt}
     removed = ["protected_run"]
+    pending, waiting = commit_pending(
+        account, conversation, head.open_pending, ending.pending, run=run.run, seq=run.seq, now=now
+    )
+    if waiting != head.open_pending:
+        changes["open_pending"] = [{"id": each.id, "expires_at": each.expires_at} for each in waiting]
     if ending.by == "cancel":
         changes["epoch"] = head.epoch + 1
     if follow_up is None:
@@ -86,6 +94,7 @@ def plan_finish(account: str, conversation: str, head: Head, run: Run, ending: E
         _run_action(account, conversation, run, ending, evt=evt, next_run=follow_up, now=now),
         run_log.ending(account, run.run, ending.state, now, by=ending.by, outcome=_outcome(ending)),
         log_entry(account, conversation, head.evt + 1, events, now),
+        *pending,
     ]
     if ending.draft is not None:
         actions.append(_reply(account, conversation, run, ending.draft, now))

@@ -1,25 +1,42 @@
 """The final ruling over what the model proposed: it does not classify again (F-089), it decides whether to go on.
 
-In this order, for the whole turn and then for each sub-question:
-1. a message that is only "查一下" is asked back, whatever the model made of it (NEED_CLARIFICATION);
+First what the message answers of our own open questions. Then, for the rest as a whole and for each sub-question:
+1. a message that is only "查一下" or only points is asked back, whatever the model made of it (NEED_CLARIFICATION);
 2. a failed classification is a technical error and says so; it never widens what is allowed (ROUTING_ERROR);
 3. a certain question is answered by its pre-routing rule, also inside a compound message;
-4. a trusted candidate, at or above the threshold, goes to the contract (ROUTED). Where the best one acts and another
-   resource comes within `clarify_gap`, we ask instead of guessing (NEED_CLARIFICATION);
-5. below the threshold but not hopeless: public documents get one try (GLOBAL_KB_FALLBACK);
-6. otherwise it is beyond what we promise (OUT_OF_SCOPE).
+4. corrections put an intent in the lead that the customer's own words make certain (F-096 … F-100);
+5. a trusted candidate, at or above the threshold, goes to the contract (ROUTED), unless another one stands too close:
+   then we ask, and keep the question open (NEED_CLARIFICATION);
+6. below the threshold but not hopeless: public documents get one try (GLOBAL_KB_FALLBACK), or we ask;
+7. otherwise it is beyond what we promise (OUT_OF_SCOPE).
 
 Govern runs with no rights at all, so everything here is a function of its arguments.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
+from turngate.domain import answering_back
+from turngate.domain.arbitration import arbitrate
 from turngate.domain.contract import ACTING, authorise, contract_entry, public_fallback
+from turngate.domain.corrections import correct
+from turngate.domain.pending import PendingChanges
 from turngate.domain.preroute import is_social, matching_rule, rule_reply
+from turngate.domain.replies import points_at_nothing
+from turngate.domain.resuming import Resumption
+from turngate.domain.route_trace import (
+    Arbitration,
+    ContractView,
+    PartRuling,
+    Resolution,
+    RouteOutcome,
+    RouteTrace,
+    RulingEvent,
+    event_of,
+)
+from turngate.domain.ruling import Decision, Ruled
 from turngate.domain.shapes import (
-    AllowedRoute,
     Candidate,
     Clarification,
     FixedAnswer,
@@ -27,50 +44,19 @@ from turngate.domain.shapes import (
     Part,
     Refusal,
     SubQuestion,
+    Understanding,
 )
 from turngate.domain.texts import normalised, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from turngate.domain.config import GovernanceSlice, Routing
-    from turngate.domain.shapes import TenantContext, TurnInput, Understanding
+    from turngate.domain.config import GovernanceSlice
+    from turngate.domain.routing import Routing
+    from turngate.domain.shapes import TenantContext, TurnInput
 
-RouteOutcome = Literal["ROUTED", "GLOBAL_KB_FALLBACK", "OUT_OF_SCOPE", "NEED_CLARIFICATION", "ROUTING_ERROR"]
-"""F-090 … F-094. ROUTED with a refusal means: we know what is asked, and the contract says why not now."""
-Resolution = Literal["RESOLVED", "NO_TRUSTED", "ERROR"]
-"""F-078 … F-080."""
-_Ruled = AllowedRoute | Clarification | Refusal | FixedAnswer
-
-
-class PartRuling(Frozen):
-    """Why one part goes where it goes, with the texts an operator needs to judge it (F-605, F-606)."""
-
-    part_id: str
-    question: str
-    candidates: tuple[Candidate, ...] = ()
-    resolution: Resolution
-    outcome: RouteOutcome
-    route_kind: str
-    reason: str = ""
-    intent_id: str = ""
-    resource_name: str = ""
-
-
-class RouteTrace(Frozen):
-    """The operator's view of one ruling. Holds what the customer wrote: a working text of the run, never a log line."""
-
-    original: str
-    rewritten: str
-    parts: tuple[PartRuling, ...]
-
-
-class RulingEvent(Frozen):
-    """What a state with a table right writes as a RunEvent: codes, ids and scores, no text (F-355)."""
-
-    part: str
-    kind: Literal["route_resolved"] = "route_resolved"
-    data: dict[str, Any]
+_NOTHING_NEW = Understanding(status="OK")
+"""Stands for an understanding where the whole message answered open questions, and no model was asked."""
 
 
 class Ruling(Frozen):
@@ -79,63 +65,80 @@ class Ruling(Frozen):
     parts: tuple[Part, ...]
     events: tuple[RulingEvent, ...]
     trace: RouteTrace
-
-
-class _Decision(Frozen):
-    sub_question: SubQuestion
-    resolution: Resolution
-    outcome: RouteOutcome
-    route: _Ruled
+    pending: PendingChanges = PendingChanges()
 
 
 def govern(
-    turn_input: TurnInput, understanding: Understanding, governed: GovernanceSlice, tenant: TenantContext
+    turn_input: TurnInput,
+    understanding: Understanding | None,
+    governed: GovernanceSlice,
+    tenant: TenantContext,
+    resumption: Resumption | None = None,
 ) -> Ruling:
-    """One ruling per sub-question, the same ones merged. Pure: the same arguments give the same ruling."""
-    decisions = _merged(_decide(turn_input, understanding, governed, tenant))
+    """One ruling per sub-question, the same ones merged. Pure: the same arguments give the same ruling. `understanding`
+    is None when nothing but answers to open questions was said; `turn_input` is what was left to understand."""
+    read = understanding or _NOTHING_NEW
+    back = answering_back.settle(resumption or Resumption(), read, turn_input, governed, tenant)
+    decisions = list(back.decisions)
+    if back.asks_something_new and understanding is not None:
+        fresh = list(_decide(turn_input, read, governed, tenant))
+        decisions += answering_back.or_ask_again(fresh, back, turn_input)
+    decisions = _merged(decisions)
     parts: list[Part] = []
     rulings: list[PartRuling] = []
     for number, decision in enumerate(decisions, start=1):
-        part = Part(part_id=f"p{number}", question=decision.sub_question.text, route=decision.route)
+        question = decision.sub_question.text
+        part = Part(part_id=f"p{number}", question=question, route=decision.route, given=decision.given)
         parts.append(part)
-        rulings.append(_part_ruling(part, decision))
-    trace = RouteTrace(original=turn_input.text, rewritten=understanding.rewritten, parts=tuple(rulings))
-    return Ruling(parts=tuple(parts), events=tuple(_event(ruling) for ruling in rulings), trace=trace)
+        rulings.append(_part_ruling(part, decision, governed))
+    trace = RouteTrace(
+        original="\n".join(dict.fromkeys([*back.texts, turn_input.text])),
+        rewritten=read.rewritten,
+        error=read.error,
+        drift=read.drift,
+        discarded=read.discarded,
+        refused_reply=back.refused,
+        parts=tuple(rulings),
+    )
+    pending = answering_back.changes(back, parts, decisions)
+    events = tuple(event_of(ruling) for ruling in rulings)
+    return Ruling(parts=tuple(parts), events=events, trace=trace, pending=pending)
 
 
 def resolution_of(sub_question: SubQuestion, routing: Routing) -> Resolution:
     """Whether any candidate may be trusted (F-076)."""
-    return "RESOLVED" if _trusted(sub_question, routing) else "NO_TRUSTED"
+    return "RESOLVED" if _trusted(sub_question.candidates, routing) else "NO_TRUSTED"
 
 
-def _trusted(sub_question: SubQuestion, routing: Routing) -> tuple[Candidate, ...]:
-    above = [c for c in sub_question.candidates if c.score >= routing.intent_threshold]
+def _trusted(candidates: tuple[Candidate, ...], routing: Routing) -> tuple[Candidate, ...]:
+    above = [c for c in candidates if c.score >= routing.intent_threshold]
     return tuple(sorted(above, key=lambda c: (-c.score, c.id)))
 
 
 def _decide(
     turn_input: TurnInput, understanding: Understanding, governed: GovernanceSlice, tenant: TenantContext
-) -> Iterator[_Decision]:
+) -> Iterator[Decision]:
     language, replies, default = turn_input.language, governed.replies, governed.default_language
     whole = SubQuestion(text=turn_input.text)
     if all(_is_incomplete(message.text, governed.routing) for message in turn_input.messages):
         resolution: Resolution = "ERROR" if understanding.status == "ERROR" else "NO_TRUSTED"
         asking = Clarification(reason="incomplete", text=say(replies.clarify_reply, language, default))
-        yield _Decision(sub_question=whole, resolution=resolution, outcome="NEED_CLARIFICATION", route=asking)
+        yield Decision(sub_question=whole, resolution=resolution, outcome="NEED_CLARIFICATION", route=asking)
         return
     if understanding.status == "ERROR" or not understanding.sub_questions:
         failing = Refusal(reason="ROUTING_ERROR", text=say(replies.routing_error_reply, language, default))
-        yield _Decision(sub_question=whole, resolution="ERROR", outcome="ROUTING_ERROR", route=failing)
+        yield Decision(sub_question=whole, resolution="ERROR", outcome="ROUTING_ERROR", route=failing)
         return
-    for sub_question in _worth_answering(understanding.sub_questions, governed):
-        outcome, route = _rule(sub_question, turn_input, governed, tenant)
-        resolution = resolution_of(sub_question, governed.routing)
-        yield _Decision(sub_question=sub_question, resolution=resolution, outcome=outcome, route=route)
+    asked = _worth_answering(understanding.sub_questions, governed)
+    for sub_question in asked:
+        wording = turn_input.text if len(asked) == 1 else sub_question.text
+        yield _rule(sub_question, wording, turn_input, governed, tenant)
 
 
 def _is_incomplete(text: str, routing: Routing) -> bool:
     form = normalised(text)
-    return not form or any(normalised(phrase) == form for phrase in routing.incomplete_expressions)
+    listed = any(normalised(phrase) == form for phrase in routing.incomplete_expressions)
+    return not form or listed or points_at_nothing(text)
 
 
 def _worth_answering(subs: tuple[SubQuestion, ...], governed: GovernanceSlice) -> tuple[SubQuestion, ...]:
@@ -150,71 +153,85 @@ def _worth_answering(subs: tuple[SubQuestion, ...], governed: GovernanceSlice) -
 
 
 def _rule(
-    sub_question: SubQuestion, turn_input: TurnInput, governed: GovernanceSlice, tenant: TenantContext
-) -> tuple[RouteOutcome, _Ruled]:
-    language, replies, default = turn_input.language, governed.replies, governed.default_language
-    if _is_incomplete(sub_question.text, governed.routing):
-        text = say(replies.clarify_reply, language, default)
-        return "NEED_CLARIFICATION", Clarification(reason="incomplete", text=text)
-    certain = matching_rule(governed.pre_routing, sub_question.text)
-    if certain is not None:
-        text = rule_reply(certain, tenant, language, default)
-        return "ROUTED", FixedAnswer(intent_id=certain.kind, resource_name=certain.id, text=text)
-    trusted = _trusted(sub_question, governed.routing)
-    if trusted:
-        return _rule_trusted(trusted, turn_input, governed, tenant)
-    best = max((candidate.score for candidate in sub_question.candidates), default=0.0)
-    fallback = public_fallback(governed)
-    if fallback is not None and best >= governed.routing.out_of_scope_below:
-        return "GLOBAL_KB_FALLBACK", fallback
-    return "OUT_OF_SCOPE", Refusal(
-        reason="OUT_OF_SCOPE", text=say(replies.out_of_scope_reply, language, default)
-    )
-
-
-def _rule_trusted(
-    trusted: tuple[Candidate, ...], turn_input: TurnInput, governed: GovernanceSlice, tenant: TenantContext
-) -> tuple[RouteOutcome, _Ruled]:
-    """The best candidate decides; a lower one never takes the place of one the contract refuses."""
-    language, best = turn_input.language, trusted[0]
-    route = authorise(governed, best.id, tenant, language)
-    rivals = _rivals(trusted, route, turn_input, governed, tenant)
-    if rivals:
-        offered = (best, *rivals)
-        names = {
-            intent.id: say(intent.name, language, governed.default_language) for intent in governed.intents
-        }
-        lines = "".join(f"\n- {names.get(candidate.id, candidate.id)}" for candidate in offered)
-        text = say(governed.replies.clarify_reply, language, governed.default_language) + lines
-        ids = tuple(candidate.id for candidate in offered)
-        return "NEED_CLARIFICATION", Clarification(reason="intent_guidance", text=text, candidates=ids)
-    if isinstance(route, Refusal) and route.reason == "disabled":
-        return "OUT_OF_SCOPE", route
-    return "ROUTED", route
-
-
-def _rivals(
-    trusted: tuple[Candidate, ...],
-    route: _Ruled,
+    sub_question: SubQuestion,
+    wording: str,
     turn_input: TurnInput,
     governed: GovernanceSlice,
     tenant: TenantContext,
-) -> tuple[Candidate, ...]:
-    """Trusted candidates too close to a best one that acts, and that would end differently (F-095)."""
-    entry = contract_entry(governed, trusted[0].id)
-    if entry is None or entry.kind not in ACTING:
-        return ()
-    return tuple(
-        rival
-        for rival in trusted[1:]
-        if trusted[0].score - rival.score < governed.routing.clarify_gap
-        and authorise(governed, rival.id, tenant, turn_input.language) != route
+) -> Decision:
+    language, replies, default = turn_input.language, governed.replies, governed.default_language
+    routing = governed.routing
+    given = Decision(
+        sub_question=sub_question,
+        resolution=resolution_of(sub_question, routing),
+        outcome="NEED_CLARIFICATION",
+        route=Clarification(reason="incomplete", text=say(replies.clarify_reply, language, default)),
     )
+    if _is_incomplete(sub_question.text, routing):
+        return given
+    certain = matching_rule(governed.pre_routing, sub_question.text)
+    if certain is not None:
+        text = rule_reply(certain, tenant, language, default)
+        answer = FixedAnswer(intent_id=certain.kind, resource_name=certain.id, text=text)
+        return given.model_copy(update={"outcome": "ROUTED", "route": answer})
+    candidates, applied = correct(
+        sub_question.candidates,
+        routing.corrections,
+        wording=wording,
+        original=turn_input.text,
+        reachable=frozenset(e.intent_id for e in governed.contract if e.enabled),
+        acting=frozenset(e.intent_id for e in governed.contract if e.enabled and e.kind in ACTING),
+        threshold=routing.intent_threshold,
+    )
+    if applied is not None:
+        outcome, route = _authorised(candidates[0].id, governed, tenant, turn_input)
+        found = {"correction": applied, "outcome": outcome, "route": route, "intent_id": candidates[0].id}
+        return given.model_copy(update=found)
+    verdict = arbitrate(_trusted(candidates, routing), wording, governed, tenant, language)
+    if verdict.best is None:
+        return given.model_copy(update=_untrusted(sub_question, verdict.why, turn_input, governed))
+    if verdict.rivals:
+        offered = (verdict.best, *verdict.rivals)
+        asking = answering_back.guidance(offered, governed, language)
+        ids = tuple(candidate.id for candidate in offered)
+        return given.model_copy(update={"route": asking, "guidance": ids, "arbitration": verdict.why})
+    outcome, route = _authorised(verdict.best.id, governed, tenant, turn_input)
+    found = {"outcome": outcome, "route": route, "arbitration": verdict.why, "intent_id": verdict.best.id}
+    return given.model_copy(update=found)
 
 
-def _merged(decisions: Iterator[_Decision]) -> list[_Decision]:
+def _authorised(
+    intent_id: str, governed: GovernanceSlice, tenant: TenantContext, turn_input: TurnInput
+) -> tuple[RouteOutcome, Ruled]:
+    """The best candidate decides; a lower one never takes the place of one the contract refuses."""
+    route = authorise(governed, intent_id, tenant, turn_input.language)
+    refused = isinstance(route, Refusal) and route.reason == "disabled"
+    return ("OUT_OF_SCOPE" if refused else "ROUTED"), route
+
+
+def _untrusted(
+    sub_question: SubQuestion, why: Arbitration, turn_input: TurnInput, governed: GovernanceSlice
+) -> dict[str, object]:
+    """Nothing may go on: public documents, a question back, or a refusal (F-091, F-092, F-107); never a tool."""
+    language, replies, default = turn_input.language, governed.replies, governed.default_language
+    best = max((candidate.score for candidate in sub_question.candidates), default=0.0)
+    fallback = public_fallback(governed)
+    if best < governed.routing.out_of_scope_below:
+        text = say(replies.out_of_scope_reply, language, default)
+        refusal = Refusal(reason="OUT_OF_SCOPE", text=text)
+        return {"outcome": "OUT_OF_SCOPE", "route": refusal, "arbitration": why or "hopeless"}
+    if governed.routing.unclassified == "ask":
+        return {"arbitration": why or "unclassified_ask"}
+    if fallback is None:
+        text = say(replies.out_of_scope_reply, language, default)
+        refusal = Refusal(reason="OUT_OF_SCOPE", text=text)
+        return {"outcome": "OUT_OF_SCOPE", "route": refusal, "arbitration": why or "unclassified_search"}
+    return {"outcome": "GLOBAL_KB_FALLBACK", "route": fallback, "arbitration": why or "unclassified_search"}
+
+
+def _merged(decisions: list[Decision]) -> list[Decision]:
     """Sub-questions with the same wording and the same end are one."""
-    kept: list[_Decision] = []
+    kept: list[Decision] = []
     for decision in decisions:
         form = normalised(decision.sub_question.text)
         if not any(normalised(k.sub_question.text) == form and k.route == decision.route for k in kept):
@@ -222,24 +239,29 @@ def _merged(decisions: Iterator[_Decision]) -> list[_Decision]:
     return kept
 
 
-def _part_ruling(part: Part, decision: _Decision) -> PartRuling:
+def _part_ruling(part: Part, decision: Decision, governed: GovernanceSlice) -> PartRuling:
     route = decision.route
-    resource = (
-        {"reason": route.reason}
-        if isinstance(route, Clarification | Refusal)
-        else {"intent_id": route.intent_id, "resource_name": route.resource_name}
+    entry = contract_entry(governed, decision.intent_id) if decision.intent_id else None
+    contract = (
+        ContractView(**entry.model_dump(include=set(ContractView.model_fields)))
+        if entry is not None
+        else None
     )
+    stated = isinstance(route, Clarification | Refusal)
     return PartRuling(
         part_id=part.part_id,
         question=part.question,
+        resumed=decision.resumed,
         candidates=decision.sub_question.candidates,
         resolution=decision.resolution,
+        correction=decision.correction,
+        arbitration=decision.arbitration,
+        guidance=decision.guidance,
         outcome=decision.outcome,
+        contract=contract,
         route_kind=route.kind,
-        **resource,
+        fallback=getattr(route, "fallback", False),
+        reason=route.reason if isinstance(route, Clarification | Refusal) else "",
+        intent_id=decision.intent_id if stated else route.intent_id,  # type: ignore[union-attr]  # stated ones are out
+        resource_name=(entry.resource_name if entry else "") if stated else route.resource_name,  # type: ignore[union-attr]  # as above
     )
-
-
-def _event(ruling: PartRuling) -> RulingEvent:
-    data = ruling.model_dump(mode="json", exclude={"part_id", "question"})
-    return RulingEvent(part=ruling.part_id, data=data)

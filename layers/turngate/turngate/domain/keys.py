@@ -64,6 +64,10 @@ def run(account: str, conversation_id: str, run_id: str) -> Key:
     return Key(conversation(account, conversation_id), f"RUN#{_id(run_id)}")
 
 
+def pending(account: str, conversation_id: str, pending_id: str) -> Key:
+    return Key(conversation(account, conversation_id), f"PEND#{_id(pending_id)}")
+
+
 def watcher(account: str, conversation_id: str, principal: str) -> Key:
     return Key(conversation(account, conversation_id), f"WATCH#{_id(principal)}")
 

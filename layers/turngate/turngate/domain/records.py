@@ -19,6 +19,14 @@ Mode = Literal["AI", "HUMAN"]
 
 
 @dataclass(frozen=True, slots=True)
+class OpenPending:
+    """An open question of ours, as HEAD lists it: which item, and until when it may be answered (epoch ms)."""
+
+    id: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Counters and owner of a conversation (INVARIANTS, Counters on HEAD). Times are epoch ms."""
 
@@ -38,11 +46,14 @@ class Head:
     agent: str | None = None
     active_run: str | None = None
     protected_run: str | None = None
+    open_pending: tuple[OpenPending, ...] = ()
     state_version: int = 0
 
     @classmethod
     def from_item(cls, item: Item) -> Head:
-        return cls(**{name: value for name, value in item.items() if name in cls.__slots__})
+        known = {name: value for name, value in item.items() if name in cls.__slots__}
+        waiting = tuple(OpenPending(**each) for each in item.get("open_pending", ()))
+        return cls(**{**known, "open_pending": waiting})
 
     @property
     def has_waiting_messages(self) -> bool:

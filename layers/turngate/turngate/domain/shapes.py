@@ -36,6 +36,8 @@ class TenantContext(Frozen):
     roles: tuple[Literal["customer", "agent", "operator"], ...] = ("customer",)
     client_type: str = "web"
     client_session: str = ""
+    capabilities: tuple[Ident, ...] = ()
+    """What the client declared that it can do (`ui.show_guide`, F-088)."""
 
 
 class TurnRef(Frozen):
@@ -64,23 +66,44 @@ class AllowedRoute(Frozen):
     fallback: bool = False
 
 
+class Option(Frozen):
+    """Something the customer was shown to choose from. `also`: other names of it, in the other language for one."""
+
+    id: str
+    name: str
+    also: tuple[str, ...] = ()
+
+
 class Clarification(Frozen):
-    """A question back to the customer (R-10)."""
+    """A question back to the customer (R-10). All reasons but `incomplete` wait for an answer: the commit of the reply
+    stores them as a pending item, which adds `resume_token` and `expires_at` (domain/pending.py).
+
+    `intent_id` and `given` are what is known already; a chosen option fills the one field of `missing_fields`."""
 
     kind: Literal["CLARIFICATION"] = "CLARIFICATION"
     reason: Literal[
-        "missing_parameter", "entity_choice", "dependency_choice", "intent_guidance", "incomplete"
+        "missing_parameter", "entity_choice", "dependency_choice", "intent_guidance", "approval", "incomplete"
     ]
     text: str
     missing_fields: tuple[str, ...] = ()
-    candidates: tuple[str, ...] = ()
+    candidates: tuple[Option, ...] = ()
+    intent_id: str = ""
+    given: dict[str, str] = {}
 
 
 class Refusal(Frozen):
     """A stated no. `reason` is one of the governance outcomes or a contract reason."""
 
     kind: Literal["REFUSAL"] = "REFUSAL"
-    reason: Literal["OUT_OF_SCOPE", "ROUTING_ERROR", "not_connected", "login_required", "disabled"]
+    reason: Literal[
+        "OUT_OF_SCOPE",
+        "ROUTING_ERROR",
+        "not_connected",
+        "login_required",
+        "disabled",
+        "wrong_client",
+        "risk_blocked",
+    ]
     text: str
 
 
@@ -97,11 +120,13 @@ Route = Annotated[AllowedRoute | Clarification | Refusal | FixedAnswer, Field(di
 
 
 class Part(Frozen):
-    """One sub-question and the one thing that may be done about it. Parts are independent of each other."""
+    """One sub-question and the one thing that may be done about it. Parts are independent of each other. `given`:
+    arguments that the customer chose among ours or stated, by field; verified, and never an identity (I14)."""
 
     part_id: str
     question: str
     route: Route
+    given: dict[str, str] = {}
 
 
 class Evidence(Frozen):
@@ -231,10 +256,23 @@ class SubQuestion(Frozen):
     candidates: tuple[Candidate, ...] = ()
 
 
+class ProposedReply(Frozen):
+    """What the model takes a message for: the answer to a question of ours that is open. Govern verifies it."""
+
+    resume_token: str
+    option_id: str = ""
+    value: str = ""
+
+
 class Understanding(Frozen):
-    """What the message looks like; grants nothing (F-082). `status` ERROR: the model gave nothing usable."""
+    """What the message looks like; grants nothing (F-082). `status` ERROR: the model gave nothing usable.
+
+    `discarded` and `drift` tell what was not believed, for the route trace (`unknown_intent:<id>`, `number_lost`)."""
 
     status: Literal["OK", "ERROR"]
     rewritten: str = ""
     sub_questions: tuple[SubQuestion, ...] = ()
+    reply: ProposedReply | None = None
     error: str = ""
+    discarded: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()

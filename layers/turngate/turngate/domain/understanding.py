@@ -1,8 +1,9 @@
 """What the model is asked about a message, and what of its answer is believed.
 
 The model tidies the question, splits it and says which intents it looks like. It grants nothing (F-082): unknown
-ids, impossible scores and surplus are dropped and counted, and where its wording lost or invented a number, a code or
-a negation, the customer's own words are used instead (F-065).
+ids, impossible scores and surplus are dropped and counted, and where its wording lost or invented a number, a code, a
+name, a negation or a direction, the customer's own words are used instead (F-065). Where a question of ours is open it
+may say that the message answers it, and then only by what was offered; Govern verifies that.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from turngate.domain.figures import codes_in, negates, numbers_in
+from turngate.domain.figures import codes_in, names_kept, negates, numbers_in, turns_around
 from turngate.domain.prompting import ModelRequest, array_of, as_user_message, strict_object
-from turngate.domain.shapes import Candidate, Frozen, SubQuestion, Understanding
+from turngate.domain.shapes import Candidate, Frozen, ProposedReply, SubQuestion, Understanding
 from turngate.domain.texts import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turngate.domain.config import GovernanceSlice
+    from turngate.domain.pending import PendingItem
     from turngate.domain.shapes import HistoryMessage, TurnInput
 
 MAX_SUB_QUESTIONS = 6
+MAX_DISCARDED = 20
+"""Entries of an understanding's `discarded`; beyond it the counts alone tell."""
+_NO_REPLY = "none"
+_DISCARDED_CHARS = 64
 _LEAST_TEXT_ALLOWED = 500
 _SYSTEM = """\
 You read one turn of a customer service chat and describe what is asked. You answer nothing and decide nothing.
@@ -36,6 +42,10 @@ understandable alone. Leave out greetings and thanks. Do not split one request i
 score from 0 to 1: at or above {threshold:g} the intent is what is asked; from {hopeless:g} up to that no intent is \
 clearly meant but the matter belongs to this service; below {hopeless:g} it is none of this service's business. \
 Always give the nearest intent, with a low score when it does not fit. Use only ids from the list."""
+_WAITING = """
+4. reply: "waiting" lists questions we asked before. If the input answers one of them, give its resume_token and the \
+option_id it chooses among that question's options, or for a missing field the value exactly as written in the input; \
+leave that answer out of sub_questions. Otherwise resume_token is "none". Never choose when it is not clear which."""
 
 
 class Reading(Frozen):
@@ -43,7 +53,8 @@ class Reading(Frozen):
 
     `dropped` counts by code: `unknown_intent`, `bad_score`, `bad_candidate`, `surplus_candidate`, `bad_sub_question`,
     `surplus_sub_question`. `drift` names what the wording lost or invented: `number_lost`, `number_added`,
-    `code_lost`, `code_added`, `negation_lost`, `negation_added`. Neither holds any text (F-355)."""
+    `code_lost`, `code_added`, `name_lost`, `negation_lost`, `negation_added`, `direction_changed`. Neither holds any
+    text (F-355)."""
 
     understanding: Understanding
     dropped: dict[str, int]
@@ -51,9 +62,12 @@ class Reading(Frozen):
 
 
 def understanding_request(
-    turn_input: TurnInput, history: Sequence[HistoryMessage], governed: GovernanceSlice
+    turn_input: TurnInput,
+    history: Sequence[HistoryMessage],
+    governed: GovernanceSlice,
+    waiting: Sequence[PendingItem] = (),
 ) -> ModelRequest:
-    """The one model call of Understand."""
+    """The one model call of Understand. `waiting`: open questions of ours that the message may answer."""
     language, default = turn_input.language, governed.default_language
     document = {
         "task": "understand",
@@ -70,6 +84,8 @@ def understanding_request(
             for intent in governed.intents
         ],
     }
+    if waiting:
+        document["waiting"] = [_shown(item) for item in waiting]
     routing = governed.routing
     system = _SYSTEM.format(
         most=MAX_SUB_QUESTIONS,
@@ -77,14 +93,32 @@ def understanding_request(
         threshold=routing.intent_threshold,
         hopeless=routing.out_of_scope_below,
     )
-    return ModelRequest(system, as_user_message(document), "understanding", _schema(governed))
+    system += _WAITING if waiting else ""
+    return ModelRequest(system, as_user_message(document), "understanding", _schema(governed, waiting))
 
 
-def _schema(governed: GovernanceSlice) -> dict[str, Any]:
+def _shown(item: PendingItem) -> dict[str, Any]:
+    return {
+        "resume_token": item.resume_token,
+        "asked": item.text,
+        "question": item.question,
+        "options": [{"option_id": option.id, "name": option.name} for option in item.candidates],
+        "missing_fields": list(item.missing_fields),
+    }
+
+
+def _schema(governed: GovernanceSlice, waiting: Sequence[PendingItem]) -> dict[str, Any]:
     identity = {"type": "string", "enum": [intent.id for intent in governed.intents]}
     candidate = strict_object({"id": identity, "score": {"type": "number"}})
     sub_question = strict_object({"text": {"type": "string"}, "candidates": array_of(candidate)})
-    return strict_object({"rewritten": {"type": "string"}, "sub_questions": array_of(sub_question)})
+    properties: dict[str, Any] = {"rewritten": {"type": "string"}, "sub_questions": array_of(sub_question)}
+    if waiting:
+        tokens = [_NO_REPLY, *(item.resume_token for item in waiting)]
+        texts = {"type": "string"}
+        properties["reply"] = strict_object(
+            {"resume_token": {"type": "string", "enum": tokens}, "option_id": texts, "value": texts}
+        )
+    return strict_object(properties)
 
 
 def read_understanding(
@@ -93,9 +127,10 @@ def read_understanding(
     turn_input: TurnInput,
     history: Sequence[HistoryMessage] = (),
 ) -> Reading:
-    """Turn an unchecked answer into an Understanding. ERROR when nothing usable is left: no readable sub-question, or
-    candidates that are all malformed. Unknown ids are no error, merely not trusted (S1)."""
-    dropped: Counter[str] = Counter()
+    """Turn an unchecked answer into an Understanding. ERROR when nothing usable is left: no readable sub-question and
+    no reply, or candidates that are all malformed. Unknown ids are no error, merely not trusted (S1)."""
+    dropped = _Dropped()
+    reply = _read_reply(answer.get("reply"))
     entries = answer.get("sub_questions")
     if not isinstance(entries, list):
         return _unusable("no_sub_questions", dropped)
@@ -104,13 +139,17 @@ def read_understanding(
     read = (_read_sub_question(e, known, governed.routing.max_candidates, longest, dropped) for e in entries)
     subs = [sub for sub in read if sub is not None]
     if len(subs) > MAX_SUB_QUESTIONS:
-        dropped["surplus_sub_question"] = len(subs) - MAX_SUB_QUESTIONS
+        dropped.counts["surplus_sub_question"] = len(subs) - MAX_SUB_QUESTIONS
         subs = subs[:MAX_SUB_QUESTIONS]
-    if not subs:
+    if not subs and reply is None:
         return _unusable("no_sub_questions", dropped)
-    if not any(sub.candidates for sub in subs) and dropped["bad_score"] + dropped["bad_candidate"]:
+    malformed = dropped.counts["bad_score"] + dropped.counts["bad_candidate"]
+    if subs and not any(sub.candidates for sub in subs) and malformed:
         return _unusable("malformed_candidates", dropped)
-    drift = _drift(turn_input.text, " ".join(sub.text for sub in subs), " ".join(m.text for m in history))
+    drift: tuple[str, ...] = ()
+    if reply is None:  # the answer is left out of the sub-questions, so they cannot say all that was said
+        wording, context = " ".join(sub.text for sub in subs), " ".join(m.text for m in history)
+        drift = _drift(turn_input.text, wording, context)
     if drift:
         best = _best(tuple(c for sub in subs for c in sub.candidates), governed.routing.max_candidates)
         subs = [SubQuestion(text=turn_input.text, candidates=best)]
@@ -120,8 +159,11 @@ def read_understanding(
         status="OK",
         rewritten=rewritten.strip() if usable and isinstance(rewritten, str) else turn_input.text,
         sub_questions=tuple(subs),
+        reply=reply,
+        discarded=tuple(dropped.what),
+        drift=drift,
     )
-    return Reading(understanding=understanding, dropped=_counts(dropped), drift=drift)
+    return Reading(understanding=understanding, dropped=dropped.by_code(), drift=drift)
 
 
 def failed_understanding(reason: str) -> Understanding:
@@ -129,42 +171,68 @@ def failed_understanding(reason: str) -> Understanding:
     return Understanding(status="ERROR", error=reason)
 
 
-def _unusable(reason: str, dropped: Counter[str]) -> Reading:
-    return Reading(understanding=failed_understanding(reason), dropped=_counts(dropped))
+def _unusable(reason: str, dropped: _Dropped) -> Reading:
+    failed = failed_understanding(reason).model_copy(update={"discarded": tuple(dropped.what)})
+    return Reading(understanding=failed, dropped=dropped.by_code())
 
 
-def _counts(dropped: Counter[str]) -> dict[str, int]:
-    return {code: count for code, count in sorted(dropped.items()) if count}
+class _Dropped:
+    """What was not believed: counts by code, and for the trace the first few with what they named."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.what: list[str] = []
+
+    def add(self, code: str, what: object = "") -> None:
+        self.counts[code] += 1
+        entry = f"{code}:{str(what)[:_DISCARDED_CHARS]}" if what != "" else code
+        if entry not in self.what and len(self.what) < MAX_DISCARDED:
+            self.what.append(entry)
+
+    def by_code(self) -> dict[str, int]:
+        return {code: count for code, count in sorted(self.counts.items()) if count}
+
+
+def _read_reply(offered: object) -> ProposedReply | None:
+    """The message as an answer to an open question; whether it is one at all is for Govern to verify."""
+    if not isinstance(offered, dict):
+        return None
+    fields = [offered.get(name) for name in ("resume_token", "option_id", "value")]
+    token, option, value = (f if isinstance(f, str) else "" for f in fields)
+    if not token or token == _NO_REPLY:
+        return None
+    return ProposedReply(resume_token=token, option_id=option, value=value[:_LEAST_TEXT_ALLOWED])
 
 
 def _read_sub_question(
-    entry: object, known: set[str], most: int, longest: int, dropped: Counter[str]
+    entry: object, known: set[str], most: int, longest: int, dropped: _Dropped
 ) -> SubQuestion | None:
     text = entry.get("text") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(text, str) or not 0 < len(text.strip()) <= longest:
-        dropped["bad_sub_question"] += 1
+        dropped.add("bad_sub_question")
         return None
     offered = entry.get("candidates")
     if not isinstance(offered, list):
-        dropped["bad_candidate"] += 1
+        dropped.add("bad_candidate")
         offered = []
     read = [c for c in (_read_candidate(o, known, dropped) for o in offered) if c is not None]
     kept = _best(tuple(read), most)
-    dropped["surplus_candidate"] += len(read) - len(kept)
+    for _ in range(len(read) - len(kept)):
+        dropped.add("surplus_candidate")
     return SubQuestion(text=text.strip(), candidates=kept)
 
 
-def _read_candidate(offered: object, known: set[str], dropped: Counter[str]) -> Candidate | None:
+def _read_candidate(offered: object, known: set[str], dropped: _Dropped) -> Candidate | None:
     identity = offered.get("id") if isinstance(offered, dict) else None
     if not isinstance(offered, dict) or not isinstance(identity, str):
-        dropped["bad_candidate"] += 1
+        dropped.add("bad_candidate")
         return None
     if identity not in known:
-        dropped["unknown_intent"] += 1
+        dropped.add("unknown_intent", identity)
         return None
     score = offered.get("score")
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:  # NaN is not
-        dropped["bad_score"] += 1
+        dropped.add("bad_score", f"{identity}={score!r}")
         return None
     return Candidate(id=identity, score=float(score))
 
@@ -186,6 +254,10 @@ def _drift(original: str, wording: str, history: str) -> tuple[str, ...]:
             found.append(f"{name}_lost")
         if not stated(wording) <= stated(original) | stated(history):
             found.append(f"{name}_added")
+    if "code_lost" not in found and not names_kept(original, wording):
+        found.append("name_lost")
+    if turns_around(original, wording):
+        found.append("direction_changed")
     if negates(original) and not negates(wording):
         found.append("negation_lost")
     if negates(wording) and not negates(original) and not negates(history):

@@ -1,0 +1,133 @@
+"""What a short reply to a question of ours says by its form alone: "第二个", "the last one", "都不是", "never mind".
+
+No understanding is needed for these, and a model could only get them wrong (F-036). Everything that is not certain by
+its form is OTHER: names, values, and whatever starts something new.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from turngate.domain.shapes import Frozen
+from turngate.domain.texts import normalised
+
+FormKind = Literal["ORDINAL", "LAST", "THIS", "YES", "NO", "NONE", "CANCEL", "OTHER"]
+
+_LONGEST = 32
+"""Normalised characters: a longer text is never a reply by its form, which also keeps the patterns cheap."""
+_ONES = dict(zip("一二三四五六七八九", range(1, 10), strict=True)) | {"两": 2, "十": 10}
+_ENGLISH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ENGLISH_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_BEFORE = (
+    "(?:那么|那就|那|就要|就选|就|请帮我|帮我|请|我想要|我要|我选|我想|选择|选|要|是|查|看"
+    "|illtake|ill|iwouldlike|idlike|iwant|ichoose|ipick|please|choose|pick|take|select|goingwith|gowith|itsthe|its"
+    "|itis|the){0,4}"
+)
+_AFTER = "(?:的那个|那个|的|吧|谢谢你|谢谢|就行|就好|就可以|one|please|thanks|thankyou|ithink){0,3}"
+_UNIT = "(?:个|台|款|块|条|种|项|份|张|件|只|票|部|位|家|方案|选项|号)?"
+_NUMBER = r"(\d{1,2}|[一二两三四五六七八九十])"
+
+
+def _whole(pattern: str) -> re.Pattern[str]:
+    return re.compile(f"{_BEFORE}(?:{pattern}){_AFTER}")
+
+
+_ORDINALS = (
+    _whole(f"第{_NUMBER}{_UNIT}"),
+    _whole(f"(?:方案|选项|选择|编号|option|number|choice|no){_NUMBER}"),
+    re.compile(f"{_BEFORE}{_NUMBER}(?:号)?(?:吧|谢谢|please|thanks)?"),
+    _whole(r"(\d{1,2})(?:st|nd|rd|th)"),
+)
+_ENGLISH_ORDINAL = _whole(f"({'|'.join(_ENGLISH)})")
+_ENGLISH_COUNT = _whole(f"(?:option|number|choice)({'|'.join(_ENGLISH_COUNTS)})")
+_FORMER = _whole(f"前者|前一{_UNIT}|former")
+_LAST = _whole(f"最后一?{_UNIT}|倒数第一{_UNIT}|后者|后一{_UNIT}|last|latter")
+_THIS = _whole("(?:这|那)(?:一)?(?:个|台|款|块|条|种|项|份|张|件|只|部)|它|this|that|itthen|it")
+_YES = re.compile(
+    "(?:对|对的|是|是的|嗯|嗯嗯|好|好的|可以|行|没错|确认|yes|yeah|yep|ok|okay|sure|right|correct|confirm)"
+)
+_NO = re.compile("(?:不|不是|不对|不行|错了|no|nope|notthis|notthisone|wrong)")
+_NONE = re.compile(
+    "(?:都|全|两个都|一个都|这些都|哪个都)(?:不是|不对|不要|没有)(?:我要的|我想要的|我的)?"
+    "|没有我要的|没有我想要的|以上都不是|noneofthese|noneofthem|noneoftheabove|none|neither|neitherofthem"
+    "|neitherofthese|notanyofthese|notanyofthem"
+)
+_CANCEL = re.compile(
+    "(?:那)?(?:算了|算了吧|不用了|不用|不必了|不需要了|不问了|不查了|不要了|取消|先不了|没事了)(?:谢谢|谢谢你|吧)?"
+    "|(?:oh)?(?:nevermind|forgetit|forgetaboutit|nothanks|nothankyou|cancelthat|dontbother|leaveit|cancel)(?:thanks)?"
+)
+_FOLLOW_ON = re.compile(r"[，,。；;！!\n]|\.(?=\s)")
+_POINTS = re.compile(
+    "(?:那|那么|还有|and)?(?:(?:这|那)(?:一)?(?:个|些|台|款|块)|它|thisone|thatone|that|this|it)呢?"
+)
+
+
+class ReplyForm(Frozen):
+    """`number` counts from 1 and belongs to ORDINAL."""
+
+    kind: FormKind
+    number: int = 0
+
+
+OTHER = ReplyForm(kind="OTHER")
+
+
+def read_form(text: str) -> ReplyForm:
+    """The form of a whole text; OTHER when it says more than a form."""
+    form = normalised(text)
+    if not 0 < len(form) <= _LONGEST:
+        return OTHER
+    plain: tuple[tuple[FormKind, re.Pattern[str]], ...] = (
+        ("CANCEL", _CANCEL),
+        ("NONE", _NONE),
+        ("LAST", _LAST),
+    )
+    for kind, pattern in plain:
+        if pattern.fullmatch(form):
+            return ReplyForm(kind=kind)
+    number = _ordinal(form)
+    if number:
+        return ReplyForm(kind="ORDINAL", number=number)
+    last: tuple[tuple[FormKind, re.Pattern[str]], ...] = (("THIS", _THIS), ("YES", _YES), ("NO", _NO))
+    return next((ReplyForm(kind=kind) for kind, pattern in last if pattern.fullmatch(form)), OTHER)
+
+
+def _ordinal(form: str) -> int:
+    if _FORMER.fullmatch(form):
+        return 1
+    for words, pattern in ((_ENGLISH, _ENGLISH_ORDINAL), (_ENGLISH_COUNTS, _ENGLISH_COUNT)):
+        named = pattern.fullmatch(form)
+        if named:
+            return words.index(named[1]) + 1
+    for pattern in _ORDINALS:
+        found = pattern.fullmatch(form)
+        if found:
+            return _ONES.get(found[1]) or int(found[1])
+    return 0
+
+
+def points_at_nothing(text: str) -> bool:
+    """Whether the text only points ("那个呢", "第二个", "that one?"): nothing can be made of it unless something of
+    ours is open."""
+    form = normalised(text)
+    return bool(_POINTS.fullmatch(form)) or read_form(text).kind in ("ORDINAL", "LAST", "THIS")
+
+
+def divide(text: str) -> tuple[str, str]:
+    """A certain form at the beginning, and what follows it ("第二个，另外退款多久到账"); else the whole text and
+    nothing."""
+    mark = _FOLLOW_ON.search(text)
+    if mark is None:
+        return text, ""
+    first, rest = text[: mark.start()], text[mark.end() :].strip()
+    if not normalised(rest) or read_form(first).kind not in ("ORDINAL", "LAST", "NONE", "CANCEL"):
+        return text, ""
+    return first, rest
+
+
+def core(text: str) -> str:
+    """The normalised text without the words around a choice: what may be compared with a name."""
+    form = normalised(text)
+    inner = re.compile(f"{_BEFORE}(.*?){_AFTER}").fullmatch(form) if len(form) <= _LONGEST else None
+    return inner[1] if inner else form

@@ -1,0 +1,132 @@
+"""What governance rules by, as data: numbers, phrase lists, corrections, and how skills are let in.
+
+A tenant types phrases, never patterns: a list of phrases cannot hang (ARCHITECTURE, rule 7), can be read by the person
+who owns it, and says exactly what it covers. Every correction names its owner and the evidence that it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from turngate.domain.shapes import Frozen, Ident
+from turngate.domain.texts import normalised
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAX_CORRECTIONS = 12
+"""F-101: corrections stay few. A new one needs a trace and an evaluation, not a wish."""
+
+Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Risk = Literal["L0", "L1", "L2", "L3", "L4"]
+RISKS: tuple[Risk, ...] = ("L0", "L1", "L2", "L3", "L4")
+
+
+class Finding(Frozen):
+    """Something wrong with a configuration. `path` points into its JSON (`contract/3/resource_name`)."""
+
+    code: str
+    path: str
+    message: str
+
+
+class Correction(Frozen):
+    """One confusion that is known and certain (F-096 … F-100): where the customer's own words hold a phrase of every
+    group of `all_of` and none of `none_of`, `to_intent` takes the place of a leading candidate of `from_intents`."""
+
+    id: Ident
+    owner: str = Field(min_length=1)
+    evidence: str = Field(min_length=1)
+    from_intents: tuple[Ident, ...] = Field(min_length=1)
+    to_intent: Ident
+    all_of: tuple[tuple[str, ...], ...] = Field(min_length=1)
+    none_of: tuple[str, ...] = ()
+
+
+class SkillBands(Frozen):
+    """When a skill may start from what somebody wrote (F-085 … F-087). Defaults: S2's preset `conservative` (F-513)."""
+
+    high: Score = 0.82
+    mid: Score = 0.64
+    gap: Score = 0.08
+    explicit_action: Literal["required", "preferred", "optional"] = "required"
+    lexical_in_mid_band: bool = True
+
+
+class Routing(Frozen):
+    """Numbers and lists that governance rules by. The seeds give few numbers; the others are ours
+    (docs/governance.md says what they were chosen on)."""
+
+    intent_threshold: Score = 0.5
+    """A candidate at or above it is trusted (F-076)."""
+    out_of_scope_below: Score = 0.35
+    """A best candidate below it is hopeless: refuse. Between the two: see `unclassified` (F-091, F-092)."""
+    max_candidates: int = Field(default=3, ge=1, le=10)
+    clarify_gap: Score = 0.05
+    """The best intent needs this lead over a trusted candidate of another resource, else we ask (F-095, F-102)."""
+    guide_between_documents: bool = True
+    """Whether two collections that close are asked about too, or only intents that act."""
+    fallback_collections: tuple[Ident, ...] = ()
+    incomplete_expressions: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
+    skills: SkillBands = SkillBands()
+    prefer_knowledge: bool = True
+    """A question that consults gets documents, also where an intent that acts scores higher (F-103, F-104)."""
+    knowledge_overrides_mid_skill: bool = True
+    """A skill in the middle band never beats a trusted document (F-105)."""
+    action_phrases: tuple[str, ...] = ()
+    """Words with which customers ask for an action: 演示, 检查, show me (F-084)."""
+    consulting_phrases: tuple[str, ...] = ()
+    """Words with which they ask how something works: 怎么, 如何, how do I."""
+    unclassified: Literal["search", "ask"] = "search"
+    """F-107: what happens between hopeless and trusted."""
+    no_result: Literal["fixed", "clarify"] = "fixed"
+    """F-106: what is said when documents hold nothing. Handing over at once comes with hand-off by the assistant."""
+    max_risk: Risk = "L3"
+    """An entry above it is blocked, whoever asks (R-16)."""
+
+
+def routing_findings(routing: Routing, intents: Iterable[str]) -> Iterator[Finding]:
+    """What is wrong with the phrases, the corrections and the numbers."""
+    if routing.out_of_scope_below > routing.intent_threshold:
+        message = "out_of_scope_below must not be above intent_threshold"
+        yield Finding(code="thresholds_crossed", path="routing/out_of_scope_below", message=message)
+    if routing.skills.mid > routing.skills.high:
+        yield Finding(
+            code="thresholds_crossed", path="routing/skills/mid", message="mid must not be above high"
+        )
+    for name in ("incomplete_expressions", "action_phrases", "consulting_phrases"):
+        yield from _empty_phrases(f"routing/{name}", getattr(routing, name))
+    yield from _correction_findings(routing.corrections, frozenset(intents))
+
+
+def _correction_findings(corrections: tuple[Correction, ...], intents: frozenset[str]) -> Iterator[Finding]:
+    if len(corrections) > MAX_CORRECTIONS:
+        message = f"at most {MAX_CORRECTIONS} corrections (F-101)"
+        yield Finding(code="too_many_corrections", path="routing/corrections", message=message)
+    seen: set[str] = set()
+    for index, correction in enumerate(corrections):
+        path = f"routing/corrections/{index}"
+        if correction.id in seen:
+            yield Finding(code="duplicate_id", path=f"{path}/id", message=f"{correction.id} appears twice")
+        seen.add(correction.id)
+        for name in (*correction.from_intents, correction.to_intent):
+            if name not in intents:
+                yield Finding(code="unknown_intent", path=path, message=f"no intent {name}")
+        if correction.to_intent in correction.from_intents:
+            yield Finding(code="idle_correction", path=path, message="corrects an intent to itself")
+        for place, group in enumerate(correction.all_of):
+            if not group:
+                message = "a group without phrases never matches"
+                yield Finding(code="empty_phrase", path=f"{path}/all_of/{place}", message=message)
+            yield from _empty_phrases(f"{path}/all_of/{place}", group)
+        yield from _empty_phrases(f"{path}/none_of", correction.none_of)
+
+
+def _empty_phrases(path: str, phrases: Iterable[str]) -> Iterator[Finding]:
+    for index, phrase in enumerate(phrases):
+        if not normalised(phrase):
+            message = "nothing is left of this phrase to match"
+            yield Finding(code="empty_phrase", path=f"{path}/{index}", message=message)
