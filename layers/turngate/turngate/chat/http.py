@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from turngate.chat.answering import own_head
 from turngate.chat.identity import from_context, welcome_guest
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MAX_BODY_BYTES = 16 * 1024
 MAX_PAGE = 100
 MAX_SEQ = 9_999_999_999
+_IDENT: TypeAdapter[str] = TypeAdapter(Ident)
 Event = dict[str, Any]
 Response = dict[str, Any]
 
@@ -55,9 +56,7 @@ def post_ticket(event: Event, ports: Ports) -> Response:
 def get_events(event: Event, ports: Ports) -> Response:
     """GET /v1/conversations/{id}/events?after=&limit= → {events, next_after, last_seq}; next_after null at the end."""
     tenant = from_context(event["requestContext"]["authorizer"])
-    conversation = str((event.get("pathParameters") or {}).get("id", ""))
-    if not conversation or "#" in conversation:
-        raise RefusedError("conversation_not_found")
+    conversation = _conversation_id(event)
     query = event.get("queryStringParameters") or {}
     after, limit = _number(query, "after", 0, MAX_SEQ), _number(query, "limit", MAX_PAGE, MAX_PAGE)
     head = own_head(tenant, conversation, ports)
@@ -114,6 +113,14 @@ def _body(event: Event) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise RefusedError("body_invalid", "not a JSON object")
     return document
+
+
+def _conversation_id(event: Event) -> str:
+    """What cannot be an id names no conversation."""
+    try:
+        return _IDENT.validate_python((event.get("pathParameters") or {}).get("id"))
+    except ValidationError as error:
+        raise RefusedError("conversation_not_found") from error
 
 
 def _number(query: dict[str, str], name: str, default: int, most: int) -> int:

@@ -58,9 +58,10 @@ def identify(authorization: str, ports: Ports) -> TenantContext:
 
 
 def tenant_of_claims(claims: Mapping[str, Any], settings: Settings) -> TenantContext:
-    """Claims of a verified JWT as our own words. Groups other than `agent` and `operator` mean nothing here."""
-    groups = claims.get("cognito:groups") or claims.get("groups") or []
-    staff = tuple(role for role in _STAFF if role in groups)
+    """Claims of a verified JWT as our own words. Groups other than `agent` and `operator` mean nothing here, and
+    neither does a text that merely holds these words."""
+    groups = claims.get("cognito:groups") or claims.get("groups")
+    staff = tuple(role for role in _STAFF if isinstance(groups, list) and role in groups)
     try:
         return TenantContext(
             account=claims.get(settings.account_claim, ""),
