@@ -13,7 +13,7 @@ def story(monkeypatch):
     def make(*answers, **rest) -> TurnWorld:
         world = TurnWorld(answers, **rest)
         for module in WITH_PORTS:
-            monkeypatch.setattr(module, "ports", world.ports)
+            monkeypatch.setattr(module, "ports", world.ports_of(module))
         world.open_socket()
         made.append(world)
         return world

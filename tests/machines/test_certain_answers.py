@@ -8,7 +8,8 @@ import pytest
 
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import FIXED, KNOWLEDGE
-from tests.machines.world import GUEST, phrases, reads
+from tests.machines.scripts import phrases, reads
+from tests.machines.tenant import GUEST
 
 RETURNS = (
     reads(("May I return it?", {"RETURN_POLICY": 0.9})),

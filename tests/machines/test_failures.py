@@ -6,7 +6,8 @@ import pytest
 
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import FAILED, KNOWLEDGE, RULED
-from tests.machines.world import ACCOUNT, phrases, reads
+from tests.machines.scripts import phrases, reads
+from tests.machines.tenant import ACCOUNT
 from turngate.domain import keys
 from turngate.domain.problems import PROBLEMS
 from turngate.protocol.retrying import ATTEMPTS

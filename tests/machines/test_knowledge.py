@@ -8,7 +8,8 @@ import pytest
 
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import KNOWLEDGE, STATED
-from tests.machines.world import ACCOUNT, phrases, reads
+from tests.machines.scripts import phrases, reads
+from tests.machines.tenant import ACCOUNT
 from turngate.domain import keys
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import DUPLICATE, FIXED, KNOWLEDGE, OVERTAKEN
-from tests.machines.world import ACCOUNT, phrases, reads
+from tests.machines.scripts import phrases, reads
+from tests.machines.tenant import ACCOUNT
 from turngate.protocol.handing_over import change_hands
 
 QUESTION = "How long do refunds take?"

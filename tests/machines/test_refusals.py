@@ -6,7 +6,8 @@ import pytest
 
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import STATED
-from tests.machines.world import GUEST, reads
+from tests.machines.scripts import reads
+from tests.machines.tenant import GUEST
 
 
 @pytest.mark.covers("F-092", "F-093", "F-095", "F-116", "F-117", "F-122", "F-644", "F-063")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import COMMITTED, RULED
-from tests.machines.world import phrases, reads
+from tests.machines.scripts import phrases, reads
 
 COMPOUND = "Where is my order 7, and how long do refunds take?"
 SUBS = (("Where is my order 7?", {"ORDER_QUERY": 0.9}), ("How long do refunds take?", {"RETURN_POLICY": 0.9}))

@@ -26,20 +26,20 @@ from functions.turn.model import handler as model
 from functions.turn.retrieve import handler as retrieve
 from functions.turn.start_run import handler as start_run
 from functions.upkeep.sweep_due_items import handler as sweep_due_items
+from tests.machines.aws_events import socket_event, sqs_event
 from tests.machines.interpreter import Execution, Interpreter, StateFailedError
+from tests.machines.tenant import ACCOUNT, CUSTOMER, DOCUMENTS, StubVerifier
 from tests.protocol.promises import violations
 from tests.protocol.world import START, WatchedStore
+from tests.template.template_rules import warm_ports
 from tests.unit.assistant_example import config
 from tools.asl import read_machine
 from turngate.adapters.memory.edges import FixedClock, MemoryPusher, MemoryQueue, MemoryStarter, SeededIds
 from turngate.adapters.memory.embedder import HashingEmbedder
 from turngate.adapters.memory.knowledge import MemoryKnowledge
 from turngate.adapters.memory.model import ScriptedModelClient
-from turngate.chat.identity import as_context
 from turngate.domain import keys
-from turngate.domain.knowledge import Document
 from turngate.domain.records import Head, Run
-from turngate.domain.shapes import TenantContext
 from turngate.errors import TransientError
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
 from turngate.settings import Settings
@@ -49,14 +49,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from turngate.domain.config import AssistantConfig
+    from turngate.domain.shapes import TenantContext
     from turngate.domain.transaction import Item, Key, Transaction
 
 ROOT = Path(__file__).resolve().parents[2]
-ACCOUNT = "velo"
-CUSTOMER = TenantContext(account=ACCOUNT, principal="user:ann", customer="C-1009")
-GUEST = TenantContext(account=ACCOUNT, principal="guest:7f")
 SOCKET = "conn-ann"
-CONNECTED_AT = START - 60_000
 QUEUE_URL = "https://queues.invalid/events-to-push"
 WITH_PORTS = (
     accept_message,
@@ -81,40 +78,6 @@ FUNCTIONS: Mapping[str, Callable[[dict[str, Any], object], dict[str, Any]]] = {
     "Retrieve": retrieve.lambda_handler,
     "CommitTurn": commit_turn.lambda_handler,
     "FailTurn": fail_turn.lambda_handler,
-}
-DOCUMENTS = {
-    "sales-kb": [
-        Document(
-            document_id="returns-zh",
-            title="退货规则",
-            text="收到车后 7 天内可以退货。退款在 3 个工作日内原路退回。",
-            language="zh-CN",
-            source="sales/returns",
-        ),
-        Document(
-            document_id="returns-en",
-            title="Return policy",
-            text="You may return a bike within 7 days. Refunds take 3 working days.",
-            language="en",
-            source="sales/returns",
-        ),
-    ],
-    "guide-kb": [
-        Document(
-            document_id="tyres-en",
-            title="Changing a tyre",
-            text="Use two tyre levers and start at the valve.",
-            language="en",
-        ),
-    ],
-    "repair-kb": [
-        Document(
-            document_id="prices-en",
-            title="Repair prices",
-            text="A new chain costs 25 euros.",
-            language="en",
-        ),
-    ],
 }
 
 
@@ -189,7 +152,16 @@ class TurnWorld:
             model=self.model,
             knowledge=self.knowledge,
             embedder=self,
+            tokens=StubVerifier(),
         )
+
+    def ports_of(self, module: Any) -> Ports:
+        """Only what the handler names in `wiring.live`: with anything else it would fail in its Lambda, too."""
+        named = warm_ports(Path(module.__file__))
+        if module is authorize:
+            named.append("tokens")  # built for the first bearer token, if ever
+        given = {name: getattr(self.ports, name) for name in ("clock", "ids", *named)}
+        return Ports(self.ports.settings, **given)
 
     def embed(self, texts: Iterable[str]) -> list[list[float]]:
         """The embedder of the moment, so that a story can take it away."""
@@ -346,45 +318,3 @@ class _MachineTasks:
         if self._world.pushes.down:
             raise StateFailedError("SQS.SdkClientException", "the queue is down")
         self._world.pushes.send(body)
-
-
-def socket_event(
-    body: str | None, who: TenantContext, socket: str, route: str, request: str = "req"
-) -> dict[str, Any]:
-    """A WebSocket event as API Gateway sends it, as far as it is read."""
-    return {
-        "requestContext": {
-            "routeKey": route,
-            "authorizer": {**as_context(who), "principalId": who.principal},
-            "connectionId": socket,
-            "connectedAt": CONNECTED_AT,
-            "requestId": request,
-        },
-        "isBase64Encoded": False,
-        **({"body": body} if body is not None else {}),
-    }
-
-
-def sqs_event(bodies: list[str]) -> dict[str, Any]:
-    return {"Records": [{"messageId": f"message-{n}", "body": body} for n, body in enumerate(bodies)]}
-
-
-def reads(*subs: tuple[str, dict[str, float]], rewritten: str = "") -> dict[str, Any]:
-    """The model's answer to Understand: sub-questions, each with scored intents."""
-    return {
-        "rewritten": rewritten or " ".join(text for text, _ in subs),
-        "sub_questions": [
-            {"text": text, "candidates": [{"id": i, "score": s} for i, s in scores.items()]}
-            for text, scores in subs
-        ],
-    }
-
-
-def phrases(*parts: tuple[str, str, list[str]]) -> dict[str, Any]:
-    """The model's answer to ComposeReply: (part, text, refs used); an empty text declines."""
-    return {
-        "parts": [
-            {"part_id": part, "outcome": "answer" if text else "decline", "text": text, "used": used}
-            for part, text, used in parts
-        ]
-    }
