@@ -24,7 +24,7 @@ REFUND_SOURCE: dict[str, Any] = {
 
 
 def ask(page: Page, text: str) -> None:
-    page.get_by_label("Message", exact=True).fill(text)
+    page.locator("#text").fill(text)
     page.keyboard.press("Enter")
 
 

@@ -89,8 +89,8 @@ class Page {
       this.#measure();
       this.#render();
     });
-    addEventListener("online", () => this.chat.connection.check());
-    addEventListener("offline", () => this.#schedule());
+    // a browser that calls itself offline may still reach this server, as on one machine: only the socket can tell
+    for (const change of ["online", "offline"]) addEventListener(change, () => this.chat.connection.check());
     document.addEventListener("visibilitychange", () => document.hidden || this.chat.connection.check());
     addEventListener("storage", (event) => event.key === store.recordKey && this.chat.adopt(store.loadRecord()));
   }
