@@ -23,6 +23,7 @@ from functions.turn.commit_turn import handler as commit_turn
 from functions.turn.fail_turn import handler as fail_turn
 from functions.turn.govern import handler as govern
 from functions.turn.model import handler as model
+from functions.turn.resume_pending import handler as resume_pending
 from functions.turn.retrieve import handler as retrieve
 from functions.turn.start_run import handler as start_run
 from functions.upkeep.sweep_due_items import handler as sweep_due_items
@@ -39,6 +40,7 @@ from turngate.adapters.memory.embedder import HashingEmbedder
 from turngate.adapters.memory.knowledge import MemoryKnowledge
 from turngate.adapters.memory.model import ScriptedModelClient
 from turngate.domain import keys
+from turngate.domain.packing import unpack
 from turngate.domain.records import Head, Run
 from turngate.errors import TransientError
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
@@ -66,6 +68,7 @@ WITH_PORTS = (
     commit_turn,
     fail_turn,
     model,
+    resume_pending,
     retrieve,
     start_run,
     sweep_due_items,
@@ -73,6 +76,7 @@ WITH_PORTS = (
 """Every handler module that holds ports."""
 FUNCTIONS: Mapping[str, Callable[[dict[str, Any], object], dict[str, Any]]] = {
     "BeginTurn": begin_turn.lambda_handler,
+    "ResumePending": resume_pending.lambda_handler,
     "Model": model.lambda_handler,
     "Govern": govern.lambda_handler,
     "Retrieve": retrieve.lambda_handler,
@@ -295,7 +299,7 @@ class TurnWorld:
     def work(self, run: str, part: str, name: str) -> Any:
         """A working text of a run, None when there is none."""
         item = self.store.snapshot().get(keys.working(ACCOUNT, run, part, name))
-        return json.loads(item["text"]) if item else None
+        return json.loads(unpack(item["text"])) if item else None
 
     def close(self) -> None:
         """The end of every story: no promise is broken, nothing scripted is left, nothing was asked beyond it."""

@@ -5,9 +5,10 @@ meaning of attributes, and nothing of the code that writes them."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from turngate.domain.client_events import stored_frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -67,7 +68,7 @@ class Conversation:
 
     @property
     def frames(self) -> list[dict[str, Any]]:
-        return [frame for evt in sorted(self.events) for frame in json.loads(self.events[evt]["events"])]
+        return [frame for evt in sorted(self.events) for frame in stored_frames(self.events[evt])]
 
 
 def _find(items: Mapping[Key, Item], pk: str, sk: str) -> Item:
@@ -106,7 +107,7 @@ def gap_free_events(c: Conversation) -> Iterator[str]:
     if c.head is None or numbers != list(range(1, c.head["evt"] + 1)):
         yield f"I18: event numbers {numbers}, HEAD.evt {c.head and c.head['evt']}"
     for last, item in c.events.items():
-        own = [frame["seq"] for frame in json.loads(item["events"])]
+        own = [frame["seq"] for frame in stored_frames(item)]
         if own != list(range(item["first"], item["last"] + 1)) or item["last"] != last:
             yield f"I18: item EVT {last} holds {own}"
 

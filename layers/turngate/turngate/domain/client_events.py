@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from turngate.domain import keys
+from turngate.domain.packing import pack, unpack
 from turngate.domain.transaction import Absent, Item, Put
 
 PUSH_GRACE_MS = 10_000
@@ -44,13 +45,15 @@ def log_entry(
         "entity": "events",
         "first": first_evt,
         "last": last,
-        "events": json.dumps(
-            [
-                envelope(event, conversation=conversation, seq=first_evt + index, now=now)
-                for index, event in enumerate(events)
-            ],
-            ensure_ascii=False,
-            separators=(",", ":"),
+        "events": pack(
+            json.dumps(
+                [
+                    envelope(event, conversation=conversation, seq=first_evt + index, now=now)
+                    for index, event in enumerate(events)
+                ],
+                ensure_ascii=False,
+                separators=(",", ":"),
+            )
         ),
         **keys.due(key, now + PUSH_GRACE_MS),
     }
@@ -59,7 +62,7 @@ def log_entry(
 
 def stored_frames(item: Item) -> list[dict[str, Any]]:
     """The frames of a stored item, in order."""
-    frames: list[dict[str, Any]] = json.loads(item["events"])
+    frames: list[dict[str, Any]] = json.loads(unpack(item["events"]))
     return frames
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from turngate.domain import keys
+from turngate.domain.packing import pack, unpack
 from turngate.domain.run_log import WORK_RETENTION_S
 from turngate.domain.shapes import Evidence, HistoryMessage
 
@@ -35,7 +36,7 @@ def route_trace(turn: TurnRef, trace: dict[str, Any]) -> tuple[Key, Item]:
 def read_history(store: ConversationStore, turn: TurnRef) -> tuple[HistoryMessage, ...]:
     key = keys.working(turn.account, turn.run, "-", "history")
     item = store.get(turn.account, (key,)).get(key)
-    return _HISTORY.validate_json(item["text"]) if item is not None else ()
+    return _HISTORY.validate_json(unpack(item["text"])) if item is not None else ()
 
 
 def read_evidence(store: ConversationStore, turn: TurnRef, parts: tuple[str, ...]) -> tuple[Evidence, ...]:
@@ -45,11 +46,14 @@ def read_evidence(store: ConversationStore, turn: TurnRef, parts: tuple[str, ...
         return ()
     found = store.get(turn.account, wanted)
     return tuple(
-        piece for key in wanted if key in found for piece in _EVIDENCE.validate_json(found[key]["text"])
+        piece
+        for key in wanted
+        if key in found
+        for piece in _EVIDENCE.validate_json(unpack(found[key]["text"]))
     )
 
 
 def _work(turn: TurnRef, part: str, name: str, content: object) -> tuple[Key, Item]:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    item: Item = {"entity": "work", "text": text, "ttl": turn.deadline // 1000 + WORK_RETENTION_S}
+    item: Item = {"entity": "work", "text": pack(text), "ttl": turn.deadline // 1000 + WORK_RETENTION_S}
     return keys.working(turn.account, turn.run, part, name), item
