@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from turngate.domain import keys
 from turngate.domain.fence import NO_ACCOUNT
 from turngate.domain.shapes import TenantContext
-from turngate.domain.transaction import Absent, AtLeast, Delete, Item, Put, Transaction
+from turngate.domain.transaction import Absent, AtLeast, Delete, Equals, Item, Put, Transaction
 from turngate.errors import ConditionFailedError, RefusedError
 
 if TYPE_CHECKING:
@@ -38,14 +38,15 @@ def issue_ticket(store: ConversationStore, clock: Clock, ids: Ids, tenant: Tenan
 
 
 def redeem_ticket(store: ConversationStore, clock: Clock, ticket: str) -> TenantContext:
-    """Consume a ticket. Raises RefusedError `ticket_invalid` for a forged, used or expired one."""
+    """Consume a ticket. Raises RefusedError `ticket_invalid` for a forged, used or expired one, and for a guest's
+    token, which is kept beside the tickets."""
     key = keys.ticket(_sha256(ticket))
     seen = store.get(NO_ACCOUNT, (key,)).get(key)
     if seen is None:
         raise RefusedError("ticket_invalid")
-    unexpired = (AtLeast("expires_at", clock.now_ms()),)
+    unused = (Equals("entity", "ticket"), AtLeast("expires_at", clock.now_ms()))
     try:
-        store.write(NO_ACCOUNT, Transaction("redeem_ticket", (Delete("ticket", key, unexpired),)))
+        store.write(NO_ACCOUNT, Transaction("redeem_ticket", (Delete("ticket", key, unused),)))
     except ConditionFailedError as error:
         raise RefusedError("ticket_invalid") from error
     return TenantContext.model_validate(seen["tenant"])
