@@ -53,6 +53,7 @@ KEYS = {
     "Disconnect": {"T#*#P#*", "CONN#*"},
     "AcceptMessage": {"T#*#C#*", "T#*#P#*", "T#*#R#*", "CONN#*"},
     "BeginTurn": {"T#*#C#*", "T#*#R#*", "T#*#CFG"},
+    "ResumePending": {"T#*#C#*", "T#*#R#*"},
     "Model": {"T#*#R#*"},
     "Govern": set(),
     "Retrieve": {"T#*#R#*"},

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from turngate.domain import answering_back
 from turngate.domain.arbitration import arbitrate
 from turngate.domain.contract import ACTING, authorise, contract_entry, public_fallback
@@ -55,9 +57,6 @@ if TYPE_CHECKING:
     from turngate.domain.routing import Routing
     from turngate.domain.shapes import TenantContext, TurnInput
 
-_NOTHING_NEW = Understanding(status="OK")
-"""Stands for an understanding where the whole message answered open questions, and no model was asked."""
-
 
 class Ruling(Frozen):
     """At least one part; `events` and `trace.parts` have one entry a part, in the same order."""
@@ -65,7 +64,7 @@ class Ruling(Frozen):
     parts: tuple[Part, ...]
     events: tuple[RulingEvent, ...]
     trace: RouteTrace
-    pending: PendingChanges = PendingChanges()
+    pending: PendingChanges = Field(default_factory=PendingChanges)
 
 
 def govern(
@@ -77,7 +76,7 @@ def govern(
 ) -> Ruling:
     """One ruling per sub-question, the same ones merged. Pure: the same arguments give the same ruling. `understanding`
     is None when nothing but answers to open questions was said; `turn_input` is what was left to understand."""
-    read = understanding or _NOTHING_NEW
+    read = understanding or Understanding(status="OK")
     back = answering_back.settle(resumption or Resumption(), read, turn_input, governed, tenant)
     decisions = list(back.decisions)
     if back.asks_something_new and understanding is not None:

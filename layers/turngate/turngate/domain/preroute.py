@@ -13,7 +13,7 @@ from turngate.domain.shapes import Frozen, TenantContext, TurnInput
 from turngate.domain.texts import normalised, say
 
 if TYPE_CHECKING:
-    from turngate.domain.config import AssistantConfig, PreRouteRule, PreRouting
+    from turngate.domain.config import AssistantConfig, GovernanceSlice, PreRouteRule, PreRouting
     from turngate.domain.shapes import Language, MessageType
 
 _SOCIAL = ("GREETING", "THANKS")
@@ -67,7 +67,9 @@ def rule_reply(rule: PreRouteRule, tenant: TenantContext, language: Language, de
     return text.replace("{customer}", tenant.customer).replace("{principal}", tenant.principal)
 
 
-def pre_route(config: AssistantConfig, turn_input: TurnInput, tenant: TenantContext) -> Answered | Fresh:
+def pre_route(
+    config: AssistantConfig | GovernanceSlice, turn_input: TurnInput, tenant: TenantContext
+) -> Answered | Fresh:
     """Answer the turn when every one of its messages is certain; otherwise pass on what has to be understood.
 
     Greetings and thanks beside a question are dropped, not answered: "你好" + "退货需要几天" asks one thing. Among

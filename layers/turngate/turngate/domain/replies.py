@@ -7,9 +7,8 @@ its form is OTHER: names, values, and whatever starts something new.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from turngate.domain.shapes import Frozen
 from turngate.domain.texts import normalised
 
 FormKind = Literal["ORDINAL", "LAST", "THIS", "YES", "NO", "NONE", "CANCEL", "OTHER"]
@@ -29,14 +28,15 @@ _UNIT = "(?:个|台|款|块|条|种|项|份|张|件|只|票|部|位|家|方案|�
 _NUMBER = r"(\d{1,2}|[一二两三四五六七八九十])"
 
 
-def _whole(pattern: str) -> re.Pattern[str]:
-    return re.compile(f"{_BEFORE}(?:{pattern}){_AFTER}")
+def _whole(pattern: str) -> str:
+    return f"{_BEFORE}(?:{pattern}){_AFTER}"
 
 
+# patterns stay texts until they are used: `re` compiles and keeps them, and INIT pays for none
 _ORDINALS = (
     _whole(f"第{_NUMBER}{_UNIT}"),
     _whole(f"(?:方案|选项|选择|编号|option|number|choice|no){_NUMBER}"),
-    re.compile(f"{_BEFORE}{_NUMBER}(?:号)?(?:吧|谢谢|please|thanks)?"),
+    f"{_BEFORE}{_NUMBER}(?:号)?(?:吧|谢谢|please|thanks)?",
     _whole(r"(\d{1,2})(?:st|nd|rd|th)"),
 )
 _ENGLISH_ORDINAL = _whole(f"({'|'.join(_ENGLISH)})")
@@ -44,33 +44,29 @@ _ENGLISH_COUNT = _whole(f"(?:option|number|choice)({'|'.join(_ENGLISH_COUNTS)})"
 _FORMER = _whole(f"前者|前一{_UNIT}|former")
 _LAST = _whole(f"最后一?{_UNIT}|倒数第一{_UNIT}|后者|后一{_UNIT}|last|latter")
 _THIS = _whole("(?:这|那)(?:一)?(?:个|台|款|块|条|种|项|份|张|件|只|部)|它|this|that|itthen|it")
-_YES = re.compile(
-    "(?:对|对的|是|是的|嗯|嗯嗯|好|好的|可以|行|没错|确认|yes|yeah|yep|ok|okay|sure|right|correct|confirm)"
-)
-_NO = re.compile("(?:不|不是|不对|不行|错了|no|nope|notthis|notthisone|wrong)")
-_NONE = re.compile(
+_YES = "(?:对|对的|是|是的|嗯|嗯嗯|好|好的|可以|行|没错|确认|yes|yeah|yep|ok|okay|sure|right|correct|confirm)"
+_NO = "(?:不|不是|不对|不行|错了|no|nope|notthis|notthisone|wrong)"
+_NONE = (
     "(?:都|全|两个都|一个都|这些都|哪个都)(?:不是|不对|不要|没有)(?:我要的|我想要的|我的)?"
     "|没有我要的|没有我想要的|以上都不是|noneofthese|noneofthem|noneoftheabove|none|neither|neitherofthem"
     "|neitherofthese|notanyofthese|notanyofthem"
 )
-_CANCEL = re.compile(
+_CANCEL = (
     "(?:那)?(?:算了|算了吧|不用了|不用|不必了|不需要了|不问了|不查了|不要了|取消|先不了|没事了)(?:谢谢|谢谢你|吧)?"
     "|(?:oh)?(?:nevermind|forgetit|forgetaboutit|nothanks|nothankyou|cancelthat|dontbother|leaveit|cancel)(?:thanks)?"
 )
-_FOLLOW_ON = re.compile(r"[，,。；;！!\n]|\.(?=\s)")
-_POINTS = re.compile(
-    "(?:那|那么|还有|and)?(?:(?:这|那)(?:一)?(?:个|些|台|款|块)|它|thisone|thatone|that|this|it)呢?"
-)
+_FOLLOW_ON = r"[，,。；;！!\n]|\.(?=\s)"
+_POINTS = "(?:那|那么|还有|and)?(?:(?:这|那)(?:一)?(?:个|些|台|款|块)|它|thisone|thatone|that|this|it)呢?"
 
 
-class ReplyForm(Frozen):
+class ReplyForm(NamedTuple):
     """`number` counts from 1 and belongs to ORDINAL."""
 
     kind: FormKind
     number: int = 0
 
 
-OTHER = ReplyForm(kind="OTHER")
+OTHER = ReplyForm("OTHER")
 
 
 def read_form(text: str) -> ReplyForm:
@@ -78,30 +74,30 @@ def read_form(text: str) -> ReplyForm:
     form = normalised(text)
     if not 0 < len(form) <= _LONGEST:
         return OTHER
-    plain: tuple[tuple[FormKind, re.Pattern[str]], ...] = (
+    plain: tuple[tuple[FormKind, str], ...] = (
         ("CANCEL", _CANCEL),
         ("NONE", _NONE),
         ("LAST", _LAST),
     )
     for kind, pattern in plain:
-        if pattern.fullmatch(form):
-            return ReplyForm(kind=kind)
+        if re.fullmatch(pattern, form):
+            return ReplyForm(kind)
     number = _ordinal(form)
     if number:
-        return ReplyForm(kind="ORDINAL", number=number)
-    last: tuple[tuple[FormKind, re.Pattern[str]], ...] = (("THIS", _THIS), ("YES", _YES), ("NO", _NO))
-    return next((ReplyForm(kind=kind) for kind, pattern in last if pattern.fullmatch(form)), OTHER)
+        return ReplyForm("ORDINAL", number)
+    last: tuple[tuple[FormKind, str], ...] = (("THIS", _THIS), ("YES", _YES), ("NO", _NO))
+    return next((ReplyForm(kind) for kind, pattern in last if re.fullmatch(pattern, form)), OTHER)
 
 
 def _ordinal(form: str) -> int:
-    if _FORMER.fullmatch(form):
+    if re.fullmatch(_FORMER, form):
         return 1
     for words, pattern in ((_ENGLISH, _ENGLISH_ORDINAL), (_ENGLISH_COUNTS, _ENGLISH_COUNT)):
-        named = pattern.fullmatch(form)
+        named = re.fullmatch(pattern, form)
         if named:
             return words.index(named[1]) + 1
     for pattern in _ORDINALS:
-        found = pattern.fullmatch(form)
+        found = re.fullmatch(pattern, form)
         if found:
             return _ONES.get(found[1]) or int(found[1])
     return 0
@@ -111,13 +107,13 @@ def points_at_nothing(text: str) -> bool:
     """Whether the text only points ("那个呢", "第二个", "that one?"): nothing can be made of it unless something of
     ours is open."""
     form = normalised(text)
-    return bool(_POINTS.fullmatch(form)) or read_form(text).kind in ("ORDINAL", "LAST", "THIS")
+    return bool(re.fullmatch(_POINTS, form)) or read_form(text).kind in ("ORDINAL", "LAST", "THIS")
 
 
 def divide(text: str) -> tuple[str, str]:
     """A certain form at the beginning, and what follows it ("第二个，另外退款多久到账"); else the whole text and
     nothing."""
-    mark = _FOLLOW_ON.search(text)
+    mark = re.search(_FOLLOW_ON, text)
     if mark is None:
         return text, ""
     first, rest = text[: mark.start()], text[mark.end() :].strip()
@@ -129,5 +125,5 @@ def divide(text: str) -> tuple[str, str]:
 def core(text: str) -> str:
     """The normalised text without the words around a choice: what may be compared with a name."""
     form = normalised(text)
-    inner = re.compile(f"{_BEFORE}(.*?){_AFTER}").fullmatch(form) if len(form) <= _LONGEST else None
+    inner = re.fullmatch(f"{_BEFORE}(.*?){_AFTER}", form) if len(form) <= _LONGEST else None
     return inner[1] if inner else form

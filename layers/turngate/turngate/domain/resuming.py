@@ -26,10 +26,10 @@ _LEAST_CORE = 2
 _MOST_BESIDE_NAME = 6
 """Normalised characters beside a name or an id ("那块", "please"): more is a sentence of its own."""
 _MOST_BESIDE_VALUE = 20
-_LONG_NUMBER = re.compile(r"(?<!\d)\d{6,}(?!\d)")
-_ASKS = re.compile(
-    r"[?？]|[吗呢么]|怎|多久|多少|什么|哪|谁|如何|是否|\b(?:what|how|when|where|which|who|why|can|could|is|are|do|does)\b",
-    re.IGNORECASE,
+_LONG_NUMBER = r"(?<!\d)\d{6,}(?!\d)"
+_ASKS = (
+    r"(?i)[?？]|[吗呢么]|怎|多久|多少|什么|哪|谁|如何|是否"
+    r"|\b(?:what|how|when|where|which|who|why|can|could|is|are|do|does)\b"
 )
 
 
@@ -152,9 +152,9 @@ def _names(option: Option) -> set[str]:
 def _supplied(item: PendingItem, text: str, form: ReplyForm) -> Taken | None:
     """A code or a long number that stands almost alone is the one field that is missing. Anything else needs to be
     understood: a name or a city looks like any other word."""
-    if form.kind != "OTHER" or len(item.missing_fields) != 1 or _ASKS.search(text):
+    if form.kind != "OTHER" or len(item.missing_fields) != 1 or re.search(_ASKS, text):
         return None
-    values = {*codes_in(text), *_LONG_NUMBER.findall(unicodedata.normalize("NFKC", text))}
+    values = {*codes_in(text), *re.findall(_LONG_NUMBER, unicodedata.normalize("NFKC", text))}
     if len(values) != 1:
         return None
     value = values.pop()

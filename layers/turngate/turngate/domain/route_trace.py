@@ -104,6 +104,20 @@ class RulingEvent(Frozen):
     data: dict[str, Any]
 
 
+def certain_trace(original: str, rules: tuple[str, ...]) -> RouteTrace:
+    """The trace of a turn that a rule answered before anything was understood: `rule:<id>`, or the message's type."""
+    part = PartRuling(
+        part_id="p0",
+        question=original,
+        resolution="RESOLVED",
+        outcome="ROUTED",
+        route_kind="FIXED",
+        reason="pre_routed",
+        resource_name=",".join(rules),
+    )
+    return RouteTrace(original=original, rewritten="", parts=(part,))
+
+
 def event_of(ruling: PartRuling) -> RulingEvent:
     """The ruling without anything the customer wrote."""
     hidden: dict[str, Any] = {"part_id": True, "question": True, "resumed": {"text", "value"}}

@@ -71,7 +71,7 @@ class Routing(Frozen):
     fallback_collections: tuple[Ident, ...] = ()
     incomplete_expressions: tuple[str, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    skills: SkillBands = SkillBands()
+    skills: SkillBands = Field(default_factory=SkillBands)
     prefer_knowledge: bool = True
     """A question that consults gets documents, also where an intent that acts scores higher (F-103, F-104)."""
     knowledge_overrides_mid_skill: bool = True

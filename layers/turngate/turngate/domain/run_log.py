@@ -13,6 +13,7 @@ from turngate.domain.transaction import Absent, Item, Key, Put
 
 STEP_BEGUN = 0
 STEP_PREROUTED = 5
+STEP_RESUMED = 6
 STEP_UNDERSTOOD = 10
 STEP_RULED = 20
 STEP_RETRIEVED = 30

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from turngate.domain import keys
 from turngate.domain.begin import Claim, Duplicate, decide_begin
+from turngate.domain.pending import still_open
 from turngate.domain.records import Head, Run
 from turngate.domain.shapes import HistoryMessage, InputMessage, TurnRef
 from turngate.errors import BrokenInvariantError, ConditionFailedError
@@ -33,6 +34,8 @@ class Begun:
     messages: tuple[InputMessage, ...]
     history: tuple[HistoryMessage, ...]
     truncated: bool
+    pending: tuple[str, ...] = ()
+    """Open questions of ours that may still be answered."""
 
 
 def begin_run(
@@ -71,7 +74,9 @@ def begin_run(
             run = Run.from_item({**seen[run_key], **claim.set})  # type: ignore[union-attr]  # begin writes an Update
     elif isinstance(decision, Duplicate):
         return decision
-    return _gather(store, account, conversation, Head.from_item(seen[head_key]), run, execution)
+    head = Head.from_item(seen[head_key])
+    begun = _gather(store, account, conversation, head, run, execution)
+    return replace(begun, pending=still_open(head.open_pending, clock.now_ms()))
 
 
 def _gather(

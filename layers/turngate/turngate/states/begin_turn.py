@@ -9,6 +9,7 @@ from turngate.domain.begin import Duplicate
 from turngate.domain.composing import MAX_CONTENT_BYTES
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
 from turngate.domain.preroute import Answered, fixed_reply, pre_route
+from turngate.domain.route_trace import certain_trace
 from turngate.domain.shapes import (
     Draft,
     Frozen,
@@ -40,14 +41,16 @@ class StartOrder(Frozen):
 
 
 class TurnStart(Frozen):
-    """`fixed`: `draft` is the reply. `fresh`: `input` has to be understood. `duplicate`: nothing may be done."""
+    """`fixed`: `draft` is the reply. `fresh`: `input` has to be understood. `pending`: questions of ours are open,
+    and `input` may answer one. `duplicate`: nothing may be done."""
 
-    kind: Literal["fresh", "fixed", "duplicate"]
+    kind: Literal["fresh", "fixed", "pending", "duplicate"]
     turn: TurnRef | None = None
     tenant: TenantContext | None = None
     input: TurnInput | None = None
     governance: GovernanceSlice | None = None
     draft: Draft | None = None
+    pending: tuple[Ident, ...] = ()
 
 
 def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
@@ -65,18 +68,26 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
     config = load_config(ports.store, order.account, begun.turn.config_version)
     spoken = TurnInput(messages=begun.messages, language=_language(begun, config), truncated=begun.truncated)
     tenant = begun.run.tenant
-    rules, content = _certain_answer(config, spoken, tenant)
+    rules, content = _certain_answer(config, spoken, tenant, may_resume=bool(begun.pending))
     fresh = content if isinstance(content, TurnInput) else None
     events = _log(ports.clock.now_ms(), begun, rules)
     items = [run_log.entry(order.account, order.run, event) for event in events]
     if fresh is not None:
         items.append(working_texts.history(begun.turn, begun.history))
+    else:
+        trace = certain_trace(spoken.text, rules)
+        items.append(working_texts.route_trace(begun.turn, trace.model_dump(mode="json")))
     ports.store.put_all(order.account, items)
     if fresh is not None:
         started = {"phase": "routing", "config_version": begun.turn.config_version}
         tell_watchers(ports, begun.turn, "run.started", started)
         return TurnStart(
-            kind="fresh", turn=begun.turn, tenant=tenant, input=fresh, governance=governance_slice(config)
+            kind="pending" if begun.pending else "fresh",
+            turn=begun.turn,
+            tenant=tenant,
+            input=fresh,
+            governance=governance_slice(config),
+            pending=begun.pending,
         )
     said = cut(cast("str", content), MAX_CONTENT_BYTES)
     draft = Draft(content=said, outcome="answer", response_source="fixed")
@@ -91,15 +102,18 @@ def _language(begun: Begun, config: AssistantConfig) -> Language:
 
 
 def _certain_answer(
-    config: AssistantConfig, spoken: TurnInput, tenant: TenantContext
+    config: AssistantConfig, spoken: TurnInput, tenant: TenantContext, *, may_resume: bool
 ) -> tuple[tuple[str, ...], str | TurnInput]:
     """The rules that answer and their text, or no rule and the input that has to be understood. A message that is not
-    chat has its reply only while no chat waits beside it: the question is what the customer wants answered."""
+    chat has its reply only while no chat waits beside it: the question is what the customer wants answered. Open
+    questions of ours come before pre-routing (R-04): "谢谢" is pre-routed by ResumePending then."""
     message_type = spoken.messages[-1].message_type
     fixed = fixed_reply(config, message_type, spoken.language)
     chat = _chat(spoken.messages)
     if fixed is not None and not chat:
         return (f"message_type:{message_type}",), fixed
+    if may_resume:
+        return (), spoken.model_copy(update={"messages": chat})
     routed = pre_route(config, spoken.model_copy(update={"messages": chat}), tenant)
     if isinstance(routed, Answered):
         return routed.rules, routed.content

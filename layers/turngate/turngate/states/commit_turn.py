@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
+from pydantic import Field
+
 from turngate.domain import keys
 from turngate.domain.finish import Ending
+from turngate.domain.pending import PendingChanges
 from turngate.domain.problems import PROBLEMS
 from turngate.domain.shapes import Draft, Frozen, TurnRef, Usage
 from turngate.errors import TransientError
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
 class CommitRequest(Frozen):
     turn: TurnRef
     draft: Draft
-    usage: Usage = Usage()
+    usage: Usage = Field(default_factory=Usage)
+    pending: PendingChanges = Field(default_factory=PendingChanges)
 
 
 class Ended(Frozen):
@@ -36,7 +40,12 @@ def commit_turn(request: CommitRequest, ports: Ports) -> Ended:
     """Commit the reply if its run is still the one to answer."""
     turn = request.turn
     ending = Ending(
-        state="completed", by="execution", writer=turn.execution, draft=request.draft, usage=request.usage
+        state="completed",
+        by="execution",
+        writer=turn.execution,
+        draft=request.draft,
+        usage=request.usage,
+        pending=request.pending,
     )
     return _end(ports, turn.account, turn.conversation, turn.run, ending)
 

@@ -4,30 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.governance import govern
+from turngate.domain.pending import PendingChanges
+from turngate.domain.resuming import Resumption
 from turngate.domain.shapes import Frozen, Part, TenantContext, TurnInput, Understanding
 
 
 class GovernRequest(Frozen):
+    """`understanding` is None when the whole message answered open questions of ours."""
+
     input: TurnInput
     tenant: TenantContext
-    understanding: Understanding
+    understanding: Understanding | None = None
     governance: GovernanceSlice
+    resumption: Resumption = Field(default_factory=Resumption)
 
 
 class Governed(Frozen):
-    """`events` (codes) and `trace` (texts) are written by ComposeReply, which has a right to the run's partition."""
+    """`events` (codes) and `trace` (texts) are written by ComposeReply, which has a right to the run's partition;
+    `pending` by the commit."""
 
     parts: tuple[Part, ...]
     events: tuple[dict[str, Any], ...]
     trace: dict[str, Any]
+    pending: PendingChanges
 
 
 def rule(request: GovernRequest) -> Governed:
-    ruling = govern(request.input, request.understanding, request.governance, request.tenant)
+    ruling = govern(
+        request.input, request.understanding, request.governance, request.tenant, request.resumption
+    )
     return Governed(
         parts=ruling.parts,
         events=tuple(event.model_dump(mode="json") for event in ruling.events),
         trace=ruling.trace.model_dump(mode="json"),
+        pending=ruling.pending,
     )

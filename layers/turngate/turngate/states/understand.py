@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
 from turngate.domain import run_log
 from turngate.domain.config import GovernanceSlice
+from turngate.domain.resuming import Resumption
 from turngate.domain.shapes import Frozen, RunEvent, TurnInput, TurnRef, Understanding, Usage
 from turngate.domain.understanding import (
     Reading,
@@ -25,6 +28,7 @@ class UnderstandRequest(Frozen):
     turn: TurnRef
     input: TurnInput
     governance: GovernanceSlice
+    resumption: Resumption = Field(default_factory=Resumption)
 
 
 class Understood(Frozen):
@@ -40,7 +44,7 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
     turn, spoken, governed = request.turn, request.input, request.governance
     history = working_texts.read_history(ports.store, turn)
     started = ports.clock.now_ms()
-    prompt = understanding_request(spoken, history, governed)
+    prompt = understanding_request(spoken, history, governed, request.resumption.waiting)
     reply = ask(ports.model, ports.store, ports.clock, ports.ids, turn=turn, prompt=prompt, spent=0)
     if isinstance(reply, Answered):
         reading = read_understanding(reply.document, governed, spoken, history)

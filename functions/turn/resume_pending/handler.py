@@ -1,0 +1,21 @@
+"""State ResumePending: is this the next step of something we asked?"""
+
+import logging
+from typing import Any
+
+from turngate import wiring
+from turngate.states.resume_pending import ResumedTurn, ResumeRequest, resume_pending
+
+logger = logging.getLogger()
+ports = wiring.live("store")
+
+
+def handle(request: ResumeRequest, ports: wiring.Ports) -> ResumedTurn:
+    return resume_pending(request, ports)
+
+
+def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
+    request = ResumeRequest.model_validate(event)
+    output = handle(request, ports)
+    logger.info("resume", extra={"run": request.turn.run, "kind": output.kind})
+    return output.model_dump(mode="json")
