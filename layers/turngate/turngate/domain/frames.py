@@ -65,7 +65,7 @@ class Ack(_Frame):
 class Typing(_Frame):
     type: Literal["typing"]
     conversation_id: Ident | None = None
-    on: bool = True
+    on: Annotated[bool, Field(strict=True)] = True
 
 
 ClientFrame = Annotated[MessageSend | RunCancel | Resume | Ping | Ack | Typing, Field(discriminator="type")]
