@@ -3,7 +3,7 @@
 Runs on everything that is trusted, before the contract keeps one (F-102: guidance after the guard never fires).
 Natural language is no permission: words like 演示 only let a skill in among the candidates, the contract still rules
 (F-109). In this order: documents for a question that consults (F-103, F-104); a skill only in its bands (F-085 …
-F-087) and never in the middle band over a trusted document (F-105); a question back where two stand too close.
+F-087) and never in the middle band over a reliable document (F-105); a question back where two stand too close.
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ def arbitrate(
     best = admitted[0]
     document = next((c for c in admitted if _kind(governed, c.id) == "KB"), None)
     if document is not None and document != best:
-        why = _yields(best, governed, consults=consults)
+        why = _yields(best, document, governed, consults=consults)
         if why:
             return Verdict(best=document, why=why)
-    rivals = _rivals(best, admitted[1:], governed, tenant, language)
+    asked_to_act = acts and _kind(governed, best.id) in ACTING
+    others = tuple(c for c in admitted[1:] if _may_rival(c, text, governed, acts=asked_to_act))
+    rivals = _rivals(best, others, governed, tenant, language)
     if rivals:
         return Verdict(best=best, rivals=rivals, why="too_close")
     return Verdict(best=best, why="" if best == trusted[0] else "skill_not_admitted")
@@ -83,12 +85,25 @@ def _has_lexical_evidence(entry: ContractEntry, text: str) -> bool:
     return _says(text, entry.lexical)
 
 
-def _yields(best: Candidate, governed: GovernanceSlice, *, consults: bool) -> Arbitration:
+def _may_rival(candidate: Candidate, text: str, governed: GovernanceSlice, *, acts: bool) -> bool:
+    """Whether a candidate behind the best is worth asking about: not a document when an action was asked for, and not
+    a skill of which no word was said."""
+    entry = contract_entry(governed, candidate.id)
+    if entry is None or (acts and entry.kind == "KB"):
+        return False
+    return entry.kind != "SKILL" or not entry.lexical or _has_lexical_evidence(entry, text)
+
+
+def _yields(
+    best: Candidate, document: Candidate, governed: GovernanceSlice, *, consults: bool
+) -> Arbitration:
     """Why an intent that acts gives way to a trusted document; empty when it does not."""
     routing, kind = governed.routing, _kind(governed, best.id)
     if kind in ACTING and consults and routing.prefer_knowledge:
         return "knowledge_preferred"
-    if kind == "SKILL" and best.score < routing.skills.high and routing.knowledge_overrides_mid_skill:
+    bands = routing.skills
+    reliable = document.score >= bands.mid
+    if kind == "SKILL" and best.score < bands.high and reliable and routing.knowledge_overrides_mid_skill:
         return "knowledge_over_mid_skill"
     return ""
 
@@ -110,6 +125,5 @@ def _rivals(
         rival
         for rival in others
         if best.score - rival.score < gap
-        and contract_entry(governed, rival.id) is not None
         and resource_key(governed, rival.id, authorise(governed, rival.id, tenant, language)) != mine
     )

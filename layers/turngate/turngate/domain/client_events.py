@@ -45,6 +45,7 @@ def log_entry(
         "entity": "events",
         "first": first_evt,
         "last": last,
+        "at": now,
         "events": pack(
             json.dumps(
                 [

@@ -27,7 +27,7 @@ MAX_DEPTH = 8
 
 
 class _Frame(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
 class MessageSend(_Frame):

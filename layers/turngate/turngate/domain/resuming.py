@@ -26,10 +26,10 @@ _LEAST_CORE = 2
 _MOST_BESIDE_NAME = 6
 """Normalised characters beside a name or an id ("那块", "please"): more is a sentence of its own."""
 _MOST_BESIDE_VALUE = 20
-_LONG_NUMBER = r"(?<!\d)\d{6,}(?!\d)"
+_LONG_NUMBER = r"(?<![A-Za-z0-9_-])\d{6,}(?![A-Za-z0-9_-])"
 _ASKS = (
     r"(?i)[?？]|[吗呢么]|怎|多久|多少|什么|哪|谁|如何|是否"
-    r"|\b(?:what|how|when|where|which|who|why|can|could|is|are|do|does)\b"
+    r"|\b(?:what|how|when|where|which|who|why)\b|^\s*(?:can|could|is|are|do|does|did|will)\b"
 )
 
 

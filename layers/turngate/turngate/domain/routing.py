@@ -75,7 +75,7 @@ class Routing(Frozen):
     prefer_knowledge: bool = True
     """A question that consults gets documents, also where an intent that acts scores higher (F-103, F-104)."""
     knowledge_overrides_mid_skill: bool = True
-    """A skill in the middle band never beats a trusted document (F-105)."""
+    """A skill in the middle band never beats a document whose intent reaches that band too (F-105)."""
     action_phrases: tuple[str, ...] = ()
     """Words with which customers ask for an action: 演示, 检查, show me (F-084)."""
     consulting_phrases: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ class Frozen(BaseModel):
     """A value: never changed after it is made, and refuses fields it does not know."""
 
     # validators are built when a model is first used: a function imports many shapes and uses few
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, hide_input_in_errors=True)
 
 
 class TenantContext(Frozen):

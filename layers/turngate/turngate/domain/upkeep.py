@@ -2,7 +2,7 @@
 
 RUN  queued, before its deadline   start it again
 RUN  open, past its deadline       end it as timed out, with a stated failure
-EVT  not announced                 announce it again
+EVT  not announced                 announce it again, less often the older it is; after a while give it up
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from turngate.domain.transaction import Equals, Exists, Transaction, Update
 
 if TYPE_CHECKING:
     from turngate.domain.transaction import Item, Key
+
+GIVE_UP_PUSH_MS = 15 * 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,14 @@ class AnnounceAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Nobody could be told for so long that whoever comes back will resume from the log, which keeps the event."""
+
+    announced: Transaction
+    kind: Literal["give_up"] = "give_up"
+
+
+@dataclass(frozen=True, slots=True)
 class NothingOwed:
     """Done in the meantime: the due index lags behind the table."""
 
@@ -51,13 +61,16 @@ class NothingOwed:
 
 def decide_follow_up(
     key: Key, item: Item | None, now: int
-) -> StartAgain | TimeOut | AnnounceAgain | NothingOwed:
+) -> StartAgain | TimeOut | AnnounceAgain | GiveUp | NothingOwed:
     """Rule on one item of the due index, given the item as it is now."""
     due = keys.due_at(item) if item is not None else None
     if item is None or due is None or due > now:
         return NothingOwed()
     if item["entity"] == "events":
-        return AnnounceAgain(_postpone(key, item, now + PUSH_GRACE_MS), item["last"])
+        age = now - item["at"]
+        if age >= GIVE_UP_PUSH_MS:
+            return GiveUp(_announced(key))
+        return AnnounceAgain(_postpone(key, item, now + max(PUSH_GRACE_MS, age)), item["last"])
     run = Run.from_item(item)
     if run.deadline <= now:
         return TimeOut(run)
@@ -72,7 +85,10 @@ def _postpone(key: Key, item: Item, until: int) -> Transaction:
 
 def announced(account: str, conversation: str, evt: int) -> Transaction:
     """The push was tried for every watcher; the item owes nothing any more."""
-    key = keys.events(account, conversation, evt)
+    return _announced(keys.events(account, conversation, evt))
+
+
+def _announced(key: Key) -> Transaction:
     return Transaction(
         "announced", (Update("events", key, {}, remove=keys.DUE_ATTRIBUTES, condition=(Exists(),)),)
     )
