@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.assistant_example import GUEST, governed, patient
@@ -25,6 +25,9 @@ NOW = 1_900_000_000_000
 LONGEST_ID = "x" * 128
 ROUTE = AllowedRoute(kind="KB", intent_id="I", resource_name="kb", collections=("kb",))
 NASTY = st.sampled_from(['"', "\\", "\n", "\x00", "\x1f", "\x7f", "中", "😀", "x"])
+
+few = settings(patient, max_examples=30)
+"""Nine thousand letters in each of thirty pieces take their time."""
 
 
 def part(number: int, question: str) -> Part:
@@ -53,7 +56,7 @@ def frames_of(ending: Ending) -> list[bytes]:
     return [encoded(frame) for frame in stored_frames(log)]
 
 
-@patient
+@few
 @given(NASTY, st.integers(1, 6), st.integers(1, 5), st.sampled_from([1, 300, 1200, 9000]), st.booleans())
 def test_a_reply_fits_whatever_its_evidence_and_its_model_say(letter, parts, pieces, size, phrased) -> None:
     asked = tuple(part(n, letter * size) for n in range(1, parts + 1))
