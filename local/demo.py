@@ -6,9 +6,11 @@ DEMO_PORT                                     port of the page (default: a free 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from functools import partial
@@ -17,10 +19,16 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local.stack import ModelSettingsError, Stack, model_from_environment, run_stack
+import psutil
+
+from local.chat_client import ChatError
+from local.deploy import BuildError, DeployError, EmulatorError
+from local.stack import DemoModelError, ModelSettingsError, Stack, model_from_environment, run_stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from local.stack import ModelEndpoint
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "web" / "chat"
@@ -32,6 +40,14 @@ THINGS_TO_TRY = (
     {"zh-CN": "帮我改一下订单的收货地址", "en": "Please change the address of my order"},
 )
 _POLICY = "default-src 'self'; connect-src 'self' http://127.0.0.1:* ws://127.0.0.1:*; frame-ancestors 'none'"
+_LOG_TAIL = 1000
+
+
+class DemoError(RuntimeError):
+    """Raised when the demo cannot start or go on; the message says why."""
+
+
+_START_ERRORS = (BuildError, DemoModelError, EmulatorError, DeployError, ChatError, DemoError)
 
 
 class _PageHandler(SimpleHTTPRequestHandler):
@@ -92,29 +108,90 @@ class Page:
         self._server.server_close()
 
 
+class _Stop:
+    """Ctrl-C, SIGTERM, or the terminal closed: breaks off a start that is under way, and is then heard only once, so
+    that a second Ctrl-C does not break off the clean-up and leave processes behind."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.started = False
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, self._hear)
+
+    def _hear(self, *_signal: object) -> None:
+        if self.asked.is_set():
+            return
+        self.asked.set()
+        with contextlib.suppress(OSError):
+            # not print(): the signal may have interrupted one
+            os.write(sys.stdout.fileno(), "\nStopping …\n".encode())
+        if not self.started:
+            raise KeyboardInterrupt
+
+
 def main() -> int:
-    stopped = threading.Event()
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stopped.set())
+    stop = _Stop()
     try:
-        model = model_from_environment(os.environ)
+        model, port = model_from_environment(os.environ), _page_port(os.environ)
+        _run(model, port, stop)
+    except KeyboardInterrupt:
+        print("Stopped before it was running.")
+        return 130
     except ModelSettingsError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 2
+        return _complain(error, 2)
+    except _START_ERRORS as error:
+        # Ctrl-C reaches the processes of the start too, and one of them may end before we hear it ourselves
+        return _complain(error, 1) if not stop.asked.is_set() else 130
+    print("Stopped.")
+    return 0
+
+
+def _complain(error: Exception, code: int) -> int:
+    print(f"demo: {error}", file=sys.stderr)
+    return code
+
+
+def _page_port(environment: Mapping[str, str]) -> int:
+    """DEMO_PORT, or 0 for any; found out before the start, which takes a while, not after it."""
+    port = environment.get("DEMO_PORT") or "0"
+    try:
+        with socket.create_server(("127.0.0.1", int(port))):
+            return int(port)
+    except (OSError, ValueError, OverflowError) as error:
+        raise DemoError(f"DEMO_PORT={port} cannot be used: {error}") from error
+
+
+def _run(model: ModelEndpoint | None, port: int, stop: _Stop) -> None:
     print(
         "Starting Turngate on this machine; the first start builds it and takes a minute or two.", flush=True
     )
     with (
         run_stack(model=model, say=partial(print, flush=True)) as stack,
-        Page(stack, simulated=model is None, port=int(os.environ.get("DEMO_PORT", "0"))) as page,
+        Page(stack, simulated=model is None, port=port) as page,
     ):
+        stop.started = True
         for line in _greeting(page.url, model.name if model else None):
             print(line)
         sys.stdout.flush()
-        stopped.wait()
-        print("\nStopping …", flush=True)
-    print("Stopped.")
-    return 0
+        parts = psutil.Process().children()
+        while not stop.asked.wait(1):
+            for part in filter(_has_ended, parts):
+                raise DemoError(_obituary(part.pid, stack))
+
+
+def _obituary(process_id: int, stack: Stack) -> str:
+    said = "the rest of the demo was stopped too; `make demo` starts it again"
+    if process_id != stack.emulator.process_id:
+        return f"the offline demo model ended by itself; {said}"
+    log = stack.emulator.log.read_text(encoding="utf-8", errors="replace")[-_LOG_TAIL:].strip()
+    return f"the AWS emulator ended by itself; {said}" + (f". The end of its log:\n{log}" if log else "")
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _greeting(url: str, model: str | None) -> Iterator[str]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -173,13 +173,26 @@ def _warm_up(stack: Stack) -> None:
     """Two guests ask at the same time, so that each function has two warm workers: a cold start on two cores would
     otherwise let a first answer overtake the second message."""
 
-    def ask(question: str) -> None:
-        with ChatClient(stack.http_url, stack.socket_url, welcome(stack.http_url)) as guest:
-            guest.ask(question, timeout=60)
+    failures: list[Exception] = []
 
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        for done in [pool.submit(ask, text) for text in ("保修多久?", "How do I return an item?")]:
-            done.result()
+    def ask(question: str) -> None:
+        try:
+            with ChatClient(stack.http_url, stack.socket_url, welcome(stack.http_url)) as guest:
+                guest.ask(question, timeout=60)
+        except Exception as error:
+            failures.append(error)
+
+    # daemons, unlike a pool's threads: Ctrl-C does not wait for their answers
+    guests = [
+        threading.Thread(target=ask, args=(text,), daemon=True)
+        for text in ("保修多久?", "How do I return an item?")
+    ]
+    for guest in guests:
+        guest.start()
+    for guest in guests:
+        guest.join()
+    if failures:
+        raise failures[0]
 
 
 def _complete(model: ModelEndpoint | None, offline: ModelEndpoint) -> ModelEndpoint:
