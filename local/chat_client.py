@@ -28,6 +28,10 @@ Frame = dict[str, Any]
 ENDINGS = ("run.completed", "run.failed", "run.cancelled", "run.superseded", "run.timed_out")
 
 
+GATEWAY_ERROR = "gateway.error"
+"""Our name for API Gateway's own frame, which has no type: the integration failed, so the message may be sent again."""
+
+
 class ChatError(RuntimeError):
     """Raised when the stack refuses a request or does not answer in time."""
 
@@ -227,7 +231,7 @@ class ChatClient:
     def _read(self, socket: ClientConnection) -> None:
         try:
             for raw in socket:
-                frame = json.loads(raw)
+                frame = {"type": GATEWAY_ERROR, **json.loads(raw)}
                 with self._heard:
                     if "seq" in frame:
                         self.events[frame["seq"]] = frame
