@@ -43,6 +43,18 @@ def world(started):
     found.stack.emulator.clear_faults()
 
 
+@pytest.fixture(scope="session")
+def report(request):
+    """Shows measured figures in the terminal, whatever is captured."""
+    terminal = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def show(text: str) -> None:
+        terminal.ensure_newline()
+        terminal.write_line(text)
+
+    return show
+
+
 @pytest.fixture
 def memory():
     """Resident megabytes of the processes of a group, and of its leader's other children."""

@@ -209,7 +209,7 @@ def test_a_client_that_comes_back_gets_exactly_what_it_missed(world):
 
 def test_a_client_that_missed_too_much_is_told_where_to_fetch_it(world):
     tenant = TenantContext(account="mall", principal=f"user:{uuid.uuid4().hex}")
-    conversation = seed_turns(world, tenant, 35, GREETING, "hi")
+    conversation = seed_turns(world, tenant, 35, [(GREETING, "hi")])
     person = world.guest_as(tenant)
     chat = person.chat(conversation)
     chat.wait(lambda: bool(told(chat, "resume.gap")), "resume.gap")

@@ -30,7 +30,7 @@ from turngate.protocol.beginning import begin_run
 from turngate.protocol.finishing import finish_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.stack.model_double import ModelDouble
     from turngate.domain.transaction import Item
@@ -204,18 +204,12 @@ class World:
         self.clients.clear()
 
 
-def seed_turns(
-    world: World,
-    tenant: TenantContext,
-    turns: int,
-    question: str,
-    reply: str,
-    conversation: str | None = None,
-) -> str:
-    """Lengthen a conversation by whole turns, through the product's own protocol with root rights; its id."""
+def seed_turns(world: World, tenant: TenantContext, turns: int, said: Sequence[tuple[str, str]]) -> str:
+    """A conversation of whole turns (question, reply, over and over), written by the product's own protocol; its id."""
     store, clock, ids = world.stack.store, SystemClock(), SystemIds()
-    opening = uuid.uuid4().hex
+    opening, conversation = uuid.uuid4().hex, None
     for number in range(turns):
+        question, reply = said[number % len(said)]
         message = IncomingMessage(
             client_message_id=f"{opening}-{number}",
             text=question,
