@@ -161,11 +161,12 @@ def _numbered(lead: str, names: tuple[str, ...]) -> str:
 
 
 def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) -> list[Decision]:
-    """While we wait for an answer, a few words that mean nothing else were an unclear answer: ask again instead of
-    refusing them."""
+    """While we wait for an answer, a few words that mean nothing else were an unclear answer, and so was what the
+    model took for an answer that nobody offered: ask again instead of refusing it."""
     waiting = [item for item in back.resumption.waiting if item.candidates or item.missing_fields]
     lost = all(decision.resolution != "RESOLVED" and decision.outcome != "ROUTED" for decision in fresh)
-    if not waiting or not lost or back.taken or len(normalised(turn_input.text)) > _SHORT:
+    says_little = len(normalised(turn_input.text)) <= _SHORT or bool(back.refused)
+    if not waiting or not lost or back.taken or not says_little:
         return fresh
     item = max(waiting, key=lambda item: (item.asked_seq, item.pending_id))
     unclear = Taken(pending_id=item.pending_id, how="unclear", text=turn_input.text, reason="which_one")

@@ -124,8 +124,10 @@ def _chosen(item: PendingItem, text: str, form: ReplyForm) -> Taken | None:
 
 
 def _named(options: Sequence[Option], text: str) -> Iterator[Option]:
-    """Options that the text names, and says little else: by id, by a whole name, or by a part that names no other.
-    Where one name lies within another, the longer one is meant."""
+    """Options that the text names, asking nothing and saying little else: by id, by a whole name, or by a part that
+    names no other. Where one name lies within another, the longer one is meant."""
+    if re.search(_ASKS, text):
+        return
     form, inner = normalised(text), core(text)
     whole = {
         option.id: max((len(name) for name in _names(option) if name in form), default=0)

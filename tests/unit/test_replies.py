@@ -1,0 +1,131 @@
+"""Short replies told apart by their form, and nothing else taken for one."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.assistant_example import patient
+from turngate.domain.replies import core, divide, points_at_nothing, read_form
+
+
+@pytest.mark.covers("F-036", "F-041")
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("第二个", 2),
+        ("第二个吧。", 2),
+        ("我要第二台，谢谢", 2),
+        ("选2", 2),
+        ("2", 2),
+        ("２", 2),
+        ("二", 2),
+        ("第一票", 1),
+        ("方案二", 2),
+        ("2号", 2),
+        ("第10个", 10),
+        ("前者", 1),
+        ("the second one", 2),
+        ("Second please", 2),
+        ("I'll take the 3rd one", 3),
+        ("number 2", 2),
+        ("option two", 2),
+        ("the former", 1),
+    ],
+)
+def test_ordinals_in_both_languages(text: str, number: int) -> None:
+    assert read_form(text) == ("ORDINAL", number)
+
+
+@pytest.mark.covers("F-037")
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("最后一个", "LAST"),
+        ("the last one", "LAST"),
+        ("后者", "LAST"),
+        ("就这个", "THIS"),
+        ("这个", "THIS"),
+        ("that one", "THIS"),
+        ("是的", "YES"),
+        ("ok", "YES"),
+        ("不是", "NO"),
+        ("都不是", "NONE"),
+        ("都不是我要的", "NONE"),
+        ("none of these", "NONE"),
+        ("neither", "NONE"),
+        ("算了", "CANCEL"),
+        ("不用了，谢谢", "CANCEL"),
+        ("Never mind.", "CANCEL"),
+        ("forget it", "CANCEL"),
+        ("取消", "CANCEL"),
+        ("取消订单", "OTHER"),
+        ("第二个订单到哪了", "OTHER"),
+        ("退款多久到账", "OTHER"),
+        ("cancel my order", "OTHER"),
+        ("two watches", "OTHER"),
+        ("买两台手机", "OTHER"),
+        ("", "OTHER"),
+        ("？？", "OTHER"),
+    ],
+)
+def test_other_forms(text: str, kind: str) -> None:
+    assert read_form(text).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("第二个，另外退款多久到账？", ("第二个", "另外退款多久到账？")),
+        ("never mind. How long do refunds take?", ("never mind", "How long do refunds take?")),
+        ("第二个，", ("第二个，", "")),
+        ("第二个。谢谢", ("第二个", "谢谢")),
+        ("查一下我的订单，再告诉我怎么退货", ("查一下我的订单，再告诉我怎么退货", "")),
+        ("这个，多少钱", ("这个，多少钱", "")),
+    ],
+)
+def test_a_certain_answer_in_front_of_something_else_is_divided_from_it(
+    text: str, parts: tuple[str, str]
+) -> None:
+    assert divide(text) == parts
+
+
+@pytest.mark.covers("F-042", "F-093")
+@pytest.mark.parametrize("text", ["那个呢", "就这个", "第二个", "2", "and that one?", "它呢", "this one"])
+def test_what_only_points_means_nothing_by_itself(text: str) -> None:
+    assert points_at_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["那个手机多少钱", "谢谢", "是的", "that phone", "退货"])
+def test_what_says_something_does_not_only_point(text: str) -> None:
+    assert not points_at_nothing(text)
+
+
+def test_the_core_of_a_choice_is_what_a_name_is_compared_with() -> None:
+    assert [core(text) for text in ("退货的", "我要退货吧", "the blue one please")] == [
+        "退货",
+        "退货",
+        "blue",
+    ]
+
+
+@patient
+@given(st.text(max_size=60))
+def test_any_text_has_a_form_and_only_ordinals_have_a_number(text: str) -> None:
+    form = read_form(text)
+    assert (form.number > 0) == (form.kind == "ORDINAL")
+    assert read_form(text) == form
+
+
+@pytest.mark.parametrize(
+    "text", ["那就" * 16, "请帮我" * 10, "iwant" * 6, "的那个" * 10, "一" * 5000, "the" * 10]
+)
+def test_no_text_makes_reading_slow(text: str) -> None:
+    read_form("第一个")  # compiles the patterns
+    started = time.process_time()
+    read_form(text)
+    points_at_nothing(text)
+    assert time.process_time() - started < 0.25
