@@ -40,7 +40,7 @@ KEEP_PHASES = """() => {
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    with run_stack() as running:
+    with run_stack(observe=True) as running:
         yield running
 
 
@@ -147,16 +147,20 @@ def test_the_five_things_to_try(visit: Callable[..., Visit], language: str, loca
 @pytest.mark.covers("F-362", "F-363")
 @pytest.mark.invariant("I1")
 def test_messages_written_at_once_are_accepted_in_order_and_get_one_answer(
-    visit: Callable[..., Visit],
+    visit: Callable[..., Visit], stack: Stack
 ) -> None:
     guest = visit()
-    written = [
-        "How do I get an electronic invoice for what I bought, and when is it issued?",
-        "And how long is the warranty after a repair of the same part?",
-    ]
-    for text in written:
-        ask(guest.page, text)
-    guest.until_answered(2)
+    written = ["How do I get an electronic invoice?", "How long is the warranty after a repair?"]
+    # the demo model may answer the first within 150 ms, sooner than a busy machine accepts the second
+    rule = stack.emulator.add_fault(action="delay", function="*Model*", seconds=3, limit=1)
+    try:
+        for text in written:
+            ask(guest.page, text)
+        guest.until_answered(2)
+    finally:
+        injected = stack.emulator.faults()[rule]["injected"]
+        stack.emulator.clear_faults()
+    assert injected == 1
     assert [e["data"]["text"] for e in guest.log() if e["type"] == "message.accepted"] == written
     assert guest.messages == written
     expect(guest.page.locator(".customer .body")).to_have_text(written)
