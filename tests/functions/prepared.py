@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from functions.turn.begin_turn import handler as begin_turn
-from tests.machines.aws_events import CONNECTED_AT
+from tests.machines.aws_events import CONNECTED_AT, CONTEXT
 from tests.machines.tenant import ACCOUNT, GUEST
 from tests.machines.world import ROOT
 from tests.protocol.world import START
@@ -24,7 +24,7 @@ EVENTS = ROOT / "events"
 ANN = TenantContext(account=ACCOUNT, principal="user:ann", customer="C-1009")
 BOB = TenantContext(account=ACCOUNT, principal="user:bob", customer="C-2")
 SOCKET = "conn-ann="
-NEED_A_BEGUN_RUN = {"model", "retrieve", "commit_turn", "fail_turn"}
+NEED_A_BEGUN_RUN = {"resume_pending", "model", "retrieve", "commit_turn", "fail_turn"}
 
 
 def prepare(world: TurnWorld, function: str) -> TurnWorld:
@@ -47,7 +47,7 @@ def prepare(world: TurnWorld, function: str) -> TurnWorld:
     world.pusher.gone.add("conn-gone=")
     world.pusher.failing.add("conn-failing=")
     if function in NEED_A_BEGUN_RUN:
-        begin_turn.lambda_handler(read(EVENTS / "begin_turn" / "queued.json"), None)
+        begin_turn.lambda_handler(read(EVENTS / "begin_turn" / "queued.json"), CONTEXT)
     world.pushes.sent.clear()
     world.starter.started.clear()
     assert CONNECTED_AT == START - 60_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +14,7 @@ from functions.chat.disconnect import handler as disconnect
 from functions.chat.issue_ticket import handler as issue_ticket
 from functions.chat.push_events import handler as push_events
 from tests.functions.prepared import ANN, BOB, EVENTS, SOCKET, prepare, read
-from tests.machines.aws_events import socket_event, sqs_event
+from tests.machines.aws_events import CONTEXT, socket_event, sqs_event
 from tests.machines.tenant import ACCOUNT
 from turngate.domain import keys
 from turngate.domain.fence import NO_ACCOUNT
@@ -26,7 +27,7 @@ def world(story):
 
 
 def effect(ticket_event: dict) -> str:
-    return authorize.lambda_handler(ticket_event, None)["policyDocument"]["Statement"][0]["Effect"]
+    return authorize.lambda_handler(ticket_event, CONTEXT)["policyDocument"]["Statement"][0]["Effect"]
 
 
 @pytest.mark.covers("F-643")
@@ -38,7 +39,7 @@ def test_a_ticket_opens_one_connection(world) -> None:
 def test_a_ticket_from_the_http_route_opens_the_socket_within_a_minute_and_not_after(world) -> None:
     event = read(EVENTS / "authorize" / "connect-valid-ticket.json")
     for waited, allowed in ((60_000, "Allow"), (60_001, "Deny")):
-        response = issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "ticket.json"), None)
+        response = issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "ticket.json"), CONTEXT)
         event["queryStringParameters"] = {"ticket": json.loads(response["body"])["ticket"]}
         world.clock.advance(waited)
         assert effect(event) == allowed
@@ -46,11 +47,11 @@ def test_a_ticket_from_the_http_route_opens_the_socket_within_a_minute_and_not_a
 
 def test_a_guest_gets_an_identity_and_with_it_a_ticket(world) -> None:
     guest = json.loads(
-        issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "guest.json"), None)["body"]
+        issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "guest.json"), CONTEXT)["body"]
     )
     event = read(EVENTS / "authorize" / "route-guest.json")
     event["headers"]["authorization"] = f"Bearer {guest['token']}"
-    allowed = authorize.lambda_handler(event, None)
+    allowed = authorize.lambda_handler(event, CONTEXT)
     tenant = json.loads(allowed["context"]["tenant"])
     assert (tenant["account"], tenant["principal"], tenant.get("customer")) == (
         ACCOUNT,
@@ -58,15 +59,15 @@ def test_a_guest_gets_an_identity_and_with_it_a_ticket(world) -> None:
         None,
     )
     world.clock.advance(24 * 3600 * 1000 + 1)
-    assert authorize.lambda_handler(event, None) == {"isAuthorized": False}
+    assert authorize.lambda_handler(event, CONTEXT) == {"isAuthorized": False}
 
 
 def test_no_secret_is_stored_as_it_is(world) -> None:
     guest = json.loads(
-        issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "guest.json"), None)["body"]
+        issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "guest.json"), CONTEXT)["body"]
     )
     ticket = json.loads(
-        issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "ticket.json"), None)["body"]
+        issue_ticket.lambda_handler(read(EVENTS / "issue_ticket" / "ticket.json"), CONTEXT)["body"]
     )
     stored = str(world.store.snapshot())
     assert guest["token"] not in stored
@@ -78,16 +79,16 @@ def test_a_connection_is_remembered_and_forgotten_with_both_its_rows(world) -> N
         items = world.store.snapshot()
         return {key.pk for key, item in items.items() if item.get("connection_id") == "conn-new="}
 
-    connect.lambda_handler(read(EVENTS / "connect" / "customer.json"), None)
+    connect.lambda_handler(read(EVENTS / "connect" / "customer.json"), CONTEXT)
     assert rows() == {"CONN#conn-new=", f"T#{ACCOUNT}#P#user:ann"}
     gone = read(EVENTS / "disconnect" / "known.json")
     gone["requestContext"]["connectionId"] = "conn-new="
-    disconnect.lambda_handler(gone, None)
+    disconnect.lambda_handler(gone, CONTEXT)
     assert rows() == set()
 
 
 def test_a_ping_brings_back_a_connection_that_was_forgotten(world) -> None:
-    disconnect.lambda_handler(read(EVENTS / "disconnect" / "known.json"), None)
+    disconnect.lambda_handler(read(EVENTS / "disconnect" / "known.json"), CONTEXT)
     world.send({"type": "ping"}, ANN, SOCKET)
     key = keys.reverse_connection(SOCKET)
     assert world.store.get(NO_ACCOUNT, (key,))[key]["principal"] == "user:ann"
@@ -100,7 +101,7 @@ def test_a_socket_that_is_gone_at_push_loses_its_row_unless_it_is_just_connectin
     item = world.store.get(ACCOUNT, (row,))[row]
     world.store.put_all(ACCOUNT, [(row, {**item, "connected_at": world.clock.now_ms() - age})])
     event = read(EVENTS / "push_events" / "event.json")
-    assert push_events.lambda_handler(event, None) == {"batchItemFailures": []}
+    assert push_events.lambda_handler(event, CONTEXT) == {"batchItemFailures": []}
     assert bool(world.store.get(ACCOUNT, (row,))) is (age < 10_000)
     assert world.pusher.frames["conn-ann"], "the other socket has it"
 
@@ -109,11 +110,11 @@ def test_a_pushed_event_owes_nothing_more_and_a_failed_push_still_does(world) ->
     event = read(EVENTS / "push_events" / "event.json")
     stored = keys.events(ACCOUNT, world.conversation, 1)
     world.pusher.failing.add(SOCKET)
-    failed = push_events.lambda_handler(event, None)["batchItemFailures"]
+    failed = push_events.lambda_handler(event, CONTEXT)["batchItemFailures"]
     assert len(failed) == 1
     assert keys.due_at(world.store.get(ACCOUNT, (stored,))[stored]) is not None
     world.pusher.failing.clear()
-    assert push_events.lambda_handler(event, None) == {"batchItemFailures": []}
+    assert push_events.lambda_handler(event, CONTEXT) == {"batchItemFailures": []}
     assert keys.due_at(world.store.get(ACCOUNT, (stored,))[stored]) is None
 
 
@@ -195,7 +196,7 @@ def test_a_stranger_learns_nothing_from_any_route_that_names_a_conversation(worl
         event = read(EVENTS / "issue_ticket" / "events.json")
         event["pathParameters"]["id"] = conversation
         event["requestContext"]["authorizer"]["lambda"]["tenant"] = BOB.model_dump_json()
-        answered = issue_ticket.lambda_handler(event, None)
+        answered = issue_ticket.lambda_handler(event, CONTEXT)
         return [json.dumps(order) for order in world.pushes.sent] + [answered["body"]]
 
     before = world.store.snapshot()
@@ -222,12 +223,22 @@ def test_a_socket_without_a_sound_identity_reaches_nothing(world, tenant) -> Non
     event = socket_event('{"type":"ping"}', ANN, SOCKET, "$default")
     event["requestContext"]["authorizer"]["tenant"] = tenant
     with pytest.raises(Exception, match="unauthorized"):
-        accept_message.lambda_handler(event, None)
+        accept_message.lambda_handler(event, CONTEXT)
     assert world.pushes.sent == []
 
 
 def test_a_poisonous_record_comes_back_alone(world) -> None:
     order = {"kind": "event", "account": ACCOUNT, "conversation": world.conversation, "evt": 1}
     event = sqs_event([json.dumps(order), "\x00", json.dumps(order)])
-    assert push_events.lambda_handler(event, None) == {"batchItemFailures": [{"itemIdentifier": "message-1"}]}
+    assert push_events.lambda_handler(event, CONTEXT) == {
+        "batchItemFailures": [{"itemIdentifier": "message-1"}]
+    }
     assert len(world.pusher.frames[SOCKET]) == 2
+
+
+def test_records_for_which_no_time_is_left_go_back_untried(world) -> None:
+    order = {"kind": "event", "account": ACCOUNT, "conversation": world.conversation, "evt": 1}
+    late = SimpleNamespace(get_remaining_time_in_millis=lambda: 100)
+    returned = push_events.lambda_handler(sqs_event([json.dumps(order)] * 2), late)["batchItemFailures"]
+    assert [each["itemIdentifier"] for each in returned] == ["message-0", "message-1"]
+    assert not world.pusher.frames[SOCKET]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib
 import json
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.functions.prepared import EVENTS, prepare, read
+from tests.machines.aws_events import CONTEXT
 from tests.machines.world import ROOT, WITH_PORTS
 from tests.protocol.world import START
 from turngate.domain import keys
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 CASES = sorted(path for path in EVENTS.glob("*/*.json") if not path.name.endswith(".expected.json"))
 HANDLERS = {path.parent.name: path.parent for path in (ROOT / "functions").glob("*/*/handler.py")}
-CONTEXT = SimpleNamespace(aws_request_id="c6af9ac6-7b61-11e6-9a41-93e8deadbeef")
 
 
 def case_id(path: Path) -> str:

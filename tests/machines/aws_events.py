@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tests.protocol.world import START
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import TenantContext
 
 CONNECTED_AT = START - 60_000
+CONTEXT = SimpleNamespace(
+    aws_request_id="c6af9ac6-7b61-11e6-9a41-93e8deadbeef", get_remaining_time_in_millis=lambda: 9_000
+)
+"""What the Lambda runtime hands to a handler, as far as ours look at it."""
 
 
 def socket_event(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict, deque
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from functions.chat.accept_message import handler as accept_message
@@ -27,7 +26,7 @@ from functions.turn.resume_pending import handler as resume_pending
 from functions.turn.retrieve import handler as retrieve
 from functions.turn.start_run import handler as start_run
 from functions.upkeep.sweep_due_items import handler as sweep_due_items
-from tests.machines.aws_events import socket_event, sqs_event
+from tests.machines.aws_events import CONTEXT, socket_event, sqs_event
 from tests.machines.interpreter import Execution, Interpreter, StateFailedError
 from tests.machines.tenant import ACCOUNT, CUSTOMER, DOCUMENTS, StubVerifier
 from tests.protocol.promises import violations
@@ -182,14 +181,16 @@ class TurnWorld:
     # what a client does
 
     def open_socket(self, who: TenantContext = CUSTOMER, socket: str = SOCKET) -> None:
-        self._as("connect", lambda: connect.lambda_handler(socket_event(None, who, socket, "$connect"), None))
+        self._as(
+            "connect", lambda: connect.lambda_handler(socket_event(None, who, socket, "$connect"), CONTEXT)
+        )
 
     def send(self, frame: object, who: TenantContext = CUSTOMER, socket: str = SOCKET) -> dict[str, Any]:
         """One frame, as an object or as the very text of it."""
         body = frame if isinstance(frame, str) else json.dumps(frame, ensure_ascii=False)
         event = socket_event(body, who, socket, "$default", request=f"req-{len(self.frames_sent)}")
         self.frames_sent.append({"body": body})
-        return self._as("accept", lambda: accept_message.lambda_handler(event, None))
+        return self._as("accept", lambda: accept_message.lambda_handler(event, CONTEXT))
 
     def say(self, text: str, id_: str = "", who: TenantContext = CUSTOMER, **fields: Any) -> None:
         """`message.send` into the world's conversation, which the first message opens."""
@@ -218,7 +219,7 @@ class TurnWorld:
         if self.faults[state]:
             raise StateFailedError(self.faults[state].popleft(), "injected")
         try:
-            answer = self._as(state, lambda: FUNCTIONS[function](payload, None))
+            answer = self._as(state, lambda: FUNCTIONS[function](payload, CONTEXT))
         except AssertionError:
             raise  # a broken promise is never a turn that fails
         except Exception as error:  # as the Lambda runtime reports it
@@ -239,13 +240,12 @@ class TurnWorld:
         self._batch("start", start_run.lambda_handler, bodies)
 
     def sweep(self) -> dict[str, Any]:
-        context = SimpleNamespace(aws_request_id="sweep-1")
-        return self._as("sweep", lambda: sweep_due_items.lambda_handler({}, context))
+        return self._as("sweep", lambda: sweep_due_items.lambda_handler({}, CONTEXT))
 
     def _batch(self, user: str, function: Any, bodies: list[Any]) -> None:
         if bodies:
             event = sqs_event([json.dumps(body, ensure_ascii=False) for body in bodies])
-            assert self._as(user, lambda: function(event, None)) == {"batchItemFailures": []}
+            assert self._as(user, lambda: function(event, CONTEXT)) == {"batchItemFailures": []}
 
     def _as(self, user: str, act: Callable[[], Any]) -> Any:
         outer, self.store.user = self.store.user, user

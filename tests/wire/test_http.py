@@ -9,6 +9,7 @@ import pytest
 
 from functions.chat.issue_ticket import handler as issue_ticket
 from tests.functions.prepared import EVENTS, prepare, read
+from tests.machines.aws_events import CONTEXT
 from tests.machines.world import ROOT
 from tests.wire.contract import inline_validator, mistakes, read_yaml
 from turngate.chat import http
@@ -38,7 +39,7 @@ def test_the_routes_are_those_of_the_code_and_of_the_template() -> None:
 def test_an_answer_is_one_of_the_documented_ones(path, story) -> None:
     prepare(story(), "issue_ticket")
     event = read(path)
-    answer = issue_ticket.lambda_handler(event, None)
+    answer = issue_ticket.lambda_handler(event, CONTEXT)
     documented = OPERATIONS[event["routeKey"]]["responses"]
     assert str(answer["statusCode"]) in documented, answer
     kind, schema = content_of(documented[str(answer["statusCode"])])
@@ -56,7 +57,7 @@ def test_every_documented_answer_but_busy_is_shown_by_an_event(story) -> None:
     shown: dict[str, set[str]] = {route: {"503"} for route in OPERATIONS}
     for path in CASES:
         event = read(path)
-        shown[event["routeKey"]].add(str(issue_ticket.lambda_handler(event, None)["statusCode"]))
+        shown[event["routeKey"]].add(str(issue_ticket.lambda_handler(event, CONTEXT)["statusCode"]))
     documented = {route: set(operation["responses"]) for route, operation in OPERATIONS.items()}
     assert (
         documented["GET /v1/conversations/{id}/events"] - {"401"}
@@ -70,7 +71,7 @@ def test_a_table_that_does_not_answer_is_busy_with_a_time_to_wait(story) -> None
     world = prepare(story(), "issue_ticket")
     world.store.drop["issue_ticket"] = 1
     event = read(EVENTS / "issue_ticket" / "ticket.json")
-    answer = issue_ticket.lambda_handler(event, None)
+    answer = issue_ticket.lambda_handler(event, CONTEXT)
     assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "1")
     _, schema = content_of(OPERATIONS[event["routeKey"]]["responses"]["503"])
     assert inline_validator(schema).is_valid(json.loads(answer["body"]))
