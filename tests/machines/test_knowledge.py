@@ -9,7 +9,8 @@ import pytest
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import KNOWLEDGE, STATED
 from tests.machines.scripts import phrases, reads
-from tests.machines.tenant import ACCOUNT
+from tests.machines.tenant import ACCOUNT, GUEST
+from tests.protocol.world import START
 from turngate.domain import keys
 
 
@@ -85,7 +86,7 @@ def test_an_answer_that_its_evidence_does_not_bear_out_is_replaced_by_the_eviden
     assert world.reply["response_source"] == "evidence"
 
 
-@pytest.mark.covers("F-091", "F-119", "F-123", "F-131")
+@pytest.mark.covers("F-091", "F-119", "F-123", "F-131", "F-611")
 def test_what_no_intent_claims_is_looked_for_in_the_public_collections_only(story) -> None:
     world = story(
         reads(("What does a new chain cost?", {"PARTS_SEARCH": 0.4})),
@@ -107,7 +108,7 @@ def test_a_model_that_finds_no_answer_in_the_evidence_says_so(story) -> None:
     assert (world.reply["text"], world.reply["outcome"]) == ("Not in our documents.", "decline")
 
 
-@pytest.mark.covers("F-605", "F-606")
+@pytest.mark.covers("F-605", "F-606", "F-607", "F-608", "F-609", "F-610")
 def test_the_trace_of_a_ruling_is_kept_with_the_runs_working_texts(story) -> None:
     world = story(
         reads(("May I return it?", {"RETURN_POLICY": 0.9, "REPAIR_GUIDE": 0.2})),
@@ -117,12 +118,47 @@ def test_the_trace_of_a_ruling_is_kept_with_the_runs_working_texts(story) -> Non
     world.turn()
     run = world.runs()[0].run
     trace = world.work(run, "-", "route")
-    assert trace["original"] == "May I return it?"
-    assert [c["id"] for c in trace["parts"][0]["candidates"]] == ["RETURN_POLICY", "REPAIR_GUIDE"]
+    (part,) = trace["parts"]
+    assert (trace["original"], part["question"]) == ("May I return it?", "May I return it?")
+    assert part["candidates"] == [{"id": "RETURN_POLICY", "score": 0.9}, {"id": "REPAIR_GUIDE", "score": 0.2}]
+    assert (part["resolution"], part["outcome"]) == ("RESOLVED", "ROUTED")
+    assert (part["route_kind"], part["resource_name"]) == ("KB", "sales-kb")
     item = world.store.snapshot()[keys.working(ACCOUNT, run, "-", "route")]
     assert item["ttl"] > world.clock.now_ms() // 1000, "working texts expire"
 
 
+@pytest.mark.covers("F-650")
+def test_a_guest_gets_an_answer_to_a_public_question(story) -> None:
+    world = story(
+        reads(("May I return it?", {"RETURN_POLICY": 0.9})),
+        phrases(("p1", "You may return a bike within 7 days.", ["p1.E1"])),
+    )
+    world.say("May I return it?", who=GUEST)
+    assert world.turn().path == KNOWLEDGE
+    assert world.reply["outcome"] == "answer"
+
+
+@pytest.mark.covers("F-618")
+def test_retrieval_and_model_are_timed_by_the_events_of_the_run(story) -> None:
+    world = story(
+        reads(("May I return it?", {"RETURN_POLICY": 0.9})),
+        phrases(("p1", "You may return a bike within 7 days.", ["p1.E1"])),
+    )
+    world.before["Retrieve"] = lambda: world.clock.advance(700)
+    world.before["ComposeReply"] = lambda: world.clock.advance(1300)
+    world.say("May I return it?")
+    world.turn()
+    started = {
+        step: data["started_at"] - START
+        for _, step, _, data in world.run_log(world.runs()[0].run)
+        if "started_at" in data
+    }
+    assert started == {10: 0, 30: 700, 80: 2000}
+    completed = next(f for f in world.received() if f["type"] == "run.completed")
+    assert completed["data"]["durations"] == {"total_ms": 2000}
+
+
+@pytest.mark.covers("F-615", "F-622")
 def test_a_knowledge_turn_costs_what_the_budget_allows(story) -> None:
     """BUDGETS: at most 20 table requests with accept, 12 states, 6 Lambdas, 2 model calls."""
     world = story(
@@ -141,6 +177,7 @@ def test_a_knowledge_turn_costs_what_the_budget_allows(story) -> None:
         "CommitTurn": 2,
     }
     assert len(path) == 12
+    assert len(world.model.calls) == 2, "no call beside understanding and phrasing, and none for a trace"
 
 
 def test_a_warm_function_does_not_read_its_configuration_again(story) -> None:

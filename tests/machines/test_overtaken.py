@@ -21,7 +21,7 @@ def durable(world) -> list[tuple[str, str | None]]:
     return [(f["type"], f.get("run_id")) for f in world.received() if "seq" in f]
 
 
-@pytest.mark.covers("F-362", "F-363", "F-364")
+@pytest.mark.covers("F-362", "F-363", "F-368")
 @pytest.mark.invariant("I1", "I2")
 def test_a_turn_overtaken_before_it_begins_does_nothing(story) -> None:
     world = story(READ, SAID)
@@ -45,7 +45,7 @@ def test_a_turn_overtaken_before_it_begins_does_nothing(story) -> None:
     ]
 
 
-@pytest.mark.covers("F-365", "F-218")
+@pytest.mark.covers("F-365", "F-371")
 @pytest.mark.invariant("I1", "I2")
 @pytest.mark.parametrize(
     ("state", "calls"),
@@ -77,7 +77,6 @@ def test_what_stopped_a_model_state_is_in_its_log(story) -> None:
     world.turn()
 
 
-@pytest.mark.covers("F-376")
 @pytest.mark.invariant("I1")
 def test_a_second_execution_of_a_start_ends_as_a_duplicate(story) -> None:
     world = story(READ, SAID)
@@ -118,7 +117,7 @@ def test_a_turn_says_nothing_once_a_human_has_taken_over(story, state) -> None:
     assert world.starter.started == [], "a message to a human starts no turn"
 
 
-@pytest.mark.covers("F-361")
+@pytest.mark.covers("F-659", "F-379")
 @pytest.mark.invariant("I1", "I9")
 def test_a_turn_that_the_customer_stopped_says_nothing(story) -> None:
     world = story(READ)
@@ -135,7 +134,6 @@ def test_a_turn_that_the_customer_stopped_says_nothing(story) -> None:
     assert world.head.answered_through == 1, "what was stopped is not answered later"
 
 
-@pytest.mark.covers("F-366")
 def test_three_messages_get_one_answer_to_all_of_them(story) -> None:
     texts = ["May I return it?", "The bike, I mean.", QUESTION]
     world = story(READ, SAID)

@@ -31,6 +31,17 @@ def test_the_known_part_is_answered_first_and_the_refused_one_is_named(story, or
     assert grammar_violations(world, world.runs()[0].run, COMPOUND, world.reply["text"]) == []
 
 
+@pytest.mark.covers("F-063")
+def test_the_seeds_compound_question_is_half_answered_and_half_refused(story) -> None:
+    world = story(
+        reads(("查一下我的订单", {"ORDER_QUERY": 0.9}), ("怎么退货", {"RETURN_POLICY": 0.9})),
+        phrases(("p2", "收到车后 7 天内可以退货。", ["p2.E1"])),
+    )
+    world.say("查一下我的订单，再告诉我怎么退货")
+    world.turn()
+    assert world.reply["text"] == "收到车后 7 天内可以退货。\n\n关于“查一下我的订单”：还没有接通。"
+
+
 def test_two_parts_with_evidence_are_phrased_by_one_call(story) -> None:
     world = story(
         reads(

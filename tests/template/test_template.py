@@ -298,7 +298,6 @@ def validate(template: Path, home: Path) -> subprocess.CompletedProcess[str]:
 
 
 @needs_sam
-@pytest.mark.covers("F-660")
 def test_sam_finds_nothing_to_say_about_the_template_and_would_have(tmp_path) -> None:
     sound = validate(ROOT / "template.yaml", tmp_path)
     assert sound.returncode == 0, sound.stdout + sound.stderr
