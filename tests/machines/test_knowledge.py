@@ -158,7 +158,7 @@ def test_retrieval_and_model_are_timed_by_the_events_of_the_run(story) -> None:
     assert completed["data"]["durations"] == {"total_ms": 2000}
 
 
-@pytest.mark.covers("F-615", "F-622")
+@pytest.mark.covers("F-615")
 def test_a_knowledge_turn_costs_what_the_budget_allows(story) -> None:
     """BUDGETS: at most 20 table requests with accept, 12 states, 6 Lambdas, 2 model calls."""
     world = story(

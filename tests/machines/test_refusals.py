@@ -10,7 +10,7 @@ from tests.machines.scripts import reads
 from tests.machines.tenant import GUEST
 
 
-@pytest.mark.covers("F-092", "F-093", "F-095", "F-116", "F-122", "F-133", "F-612")
+@pytest.mark.covers("F-092", "F-093", "F-095", "F-116", "F-122", "F-133", "F-612", "F-622")
 @pytest.mark.invariant("I16")
 @pytest.mark.parametrize(
     ("question", "scores", "reply", "outcome", "ruling"),
