@@ -1,0 +1,126 @@
+"""Retrieve: the best pieces over several collections, at most five, and what is missing is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from turngate.adapters.memory.edges import FixedClock, SeededIds
+from turngate.adapters.memory.store import MemoryConversationStore
+from turngate.domain import keys
+from turngate.domain.shapes import AllowedRoute, Evidence, FixedAnswer, Part, TurnRef
+from turngate.errors import BrokenInvariantError, KnowledgeUnavailableError, ModelUnavailableError
+from turngate.states import working_texts
+from turngate.states.retrieve import MAX_PIECES, RetrieveRequest, retrieve
+from turngate.wiring import Ports
+
+NOW = 1_900_000_000_000
+TURN = TurnRef(
+    account="velo",
+    conversation="c1",
+    run="r1",
+    execution="x",
+    epoch=1,
+    seq=1,
+    config_version=1,
+    knowledge_pins={"a-kb": 3, "b-kb": 4},
+    deadline=NOW + 75_000,
+)
+
+
+def piece(collection: str, version: int, number: int, score: float) -> Evidence:
+    return Evidence(
+        ref=f"{collection}/d{number}/0",
+        collection=collection,
+        version=version,
+        document_id=f"d{number}",
+        piece=0,
+        title=f"title {number}",
+        text=f"text {number}",
+        score=score,
+    )
+
+
+class Shelf:
+    """Knowledge and embedder in one: what each collection holds, and which are broken."""
+
+    model = "shelf"
+
+    def __init__(self, broken: tuple[str, ...] = ()) -> None:
+        self.broken = broken
+        self.asked: list[tuple[str, str, int, object, int]] = []
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        if "vectors" in self.broken:
+            raise ModelUnavailableError("timeout")
+        return [[1.0] for _ in texts]
+
+    def search(self, account, collection, version, query, vector, limit) -> list[Evidence]:
+        self.asked.append((account, collection, version, vector, limit))
+        if collection in self.broken:
+            raise KnowledgeUnavailableError(collection)
+        if "empty" in self.broken:
+            return []
+        base = 0.5 if collection == "a-kb" else 0.45
+        return [piece(collection, version, n, base - n / 10) for n in range(4)]
+
+
+def run(shelf: Shelf, *collections: str, pins: dict[str, int] | None = None):
+    store = MemoryConversationStore()
+    ports = Ports(store=store, knowledge=shelf, embedder=shelf, clock=FixedClock(NOW), ids=SeededIds(1))
+    turn = TURN if pins is None else TURN.model_copy(update={"knowledge_pins": pins})
+    route = AllowedRoute(kind="KB", intent_id="I", resource_name="n", collections=collections, fallback=True)
+    part = Part(part_id="p2", question="why?", route=route)
+    result = retrieve(RetrieveRequest(turn=turn, part=part), ports)
+    items = store.snapshot()
+    kept = working_texts.read_evidence(store, turn, ("p2",))
+    logged = json.loads(items[keys.run_event("velo", "r1", "p2", 30, "retrieval.finished")]["data"])
+    return result, kept, logged
+
+
+@pytest.mark.covers("F-131", "F-143")
+def test_the_best_five_of_all_collections_are_kept_in_order_under_refs_of_the_part() -> None:
+    result, kept, logged = run(Shelf(), "a-kb", "b-kb")
+    assert len(kept) == MAX_PIECES
+    assert [e.score for e in kept] == sorted((e.score for e in kept), reverse=True)
+    assert [(e.collection, e.document_id) for e in kept][:3] == [
+        ("a-kb", "d0"),
+        ("b-kb", "d0"),
+        ("a-kb", "d1"),
+    ]
+    assert result.evidence_refs == ("p2.E1", "p2.E2", "p2.E3", "p2.E4", "p2.E5")
+    assert logged["evidence"][0] == "a-kb/3/d0/0"
+    assert logged["degraded"] == []
+
+
+@pytest.mark.invariant("I6", "I12")
+def test_each_collection_is_searched_at_its_pinned_version_in_the_turns_account() -> None:
+    shelf = Shelf()
+    run(shelf, "a-kb", "b-kb")
+    assert [each[:3] for each in shelf.asked] == [("velo", "a-kb", 3), ("velo", "b-kb", 4)]
+
+
+@pytest.mark.parametrize(
+    ("broken", "collections", "pins", "status", "degraded"),
+    [
+        (("vectors",), ("a-kb",), None, "found", ["vectors:timeout"]),
+        (("a-kb",), ("a-kb", "b-kb"), None, "found", ["a-kb:unavailable"]),
+        (("a-kb", "b-kb"), ("a-kb", "b-kb"), None, "unavailable", ["a-kb:unavailable", "b-kb:unavailable"]),
+        ((), ("a-kb",), {}, "unavailable", ["a-kb:not_pinned"]),
+        (("empty",), ("a-kb",), None, "nothing_found", []),
+        (("empty", "b-kb"), ("a-kb", "b-kb"), None, "nothing_found", ["b-kb:unavailable"]),
+    ],
+)
+def test_what_cannot_be_searched_is_said_and_never_made_up(
+    broken, collections, pins, status, degraded
+) -> None:
+    result, kept, logged = run(Shelf(broken), *collections, pins=pins)
+    assert (result.status, logged["degraded"]) == (status, degraded)
+    assert bool(kept) == (status == "found")
+
+
+def test_a_part_without_documents_is_not_for_retrieve() -> None:
+    part = Part(part_id="p1", question="q", route=FixedAnswer(intent_id="I", resource_name="n", text="t"))
+    with pytest.raises(BrokenInvariantError):
+        retrieve(RetrieveRequest(turn=TURN, part=part), Ports())
