@@ -32,7 +32,7 @@ const CATALOGUE = {
     "state.cancelled": "已停止回答",
     "state.failed": "失败",
     "state.retry": "重试",
-    "superseded.newer_message": "已被您的新消息取代，将一并回答",
+    "superseded.newer_message": "已被您的新消息取代，与其一并回答",
     "superseded.human_takeover": "已由人工客服接手",
     "outcome.ask_for_clarification": "请补充信息",
     "outcome.decline": "无法回答",
