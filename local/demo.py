@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+from botocore.exceptions import BotoCoreError
+from websockets.exceptions import WebSocketException
 
 from local.chat_client import ChatError
 from local.deploy import BuildError, DeployError, EmulatorError
@@ -47,7 +49,18 @@ class DemoError(RuntimeError):
     """Raised when the demo cannot start or go on; the message says why."""
 
 
-_START_ERRORS = (BuildError, DemoModelError, EmulatorError, DeployError, ChatError, DemoError)
+_START_ERRORS = (
+    BuildError,
+    DemoModelError,
+    EmulatorError,
+    DeployError,
+    ChatError,
+    DemoError,
+    # a part that dies during the start
+    OSError,
+    WebSocketException,
+    BotoCoreError,
+)
 
 
 class _PageHandler(SimpleHTTPRequestHandler):
@@ -147,7 +160,7 @@ def main() -> int:
 
 
 def _complain(error: Exception, code: int) -> int:
-    print(f"demo: {error}", file=sys.stderr)
+    print(f"demo: {str(error) or type(error).__name__}", file=sys.stderr)
     return code
 
 
