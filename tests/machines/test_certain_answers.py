@@ -114,8 +114,20 @@ def test_a_guest_is_told_that_nobody_is_signed_in(story) -> None:
     assert world.reply["text"] == "您还没有登录。"
 
 
-def test_the_client_may_name_the_language_of_a_message_without_letters(story) -> None:
+@pytest.mark.parametrize(
+    ("text", "fields", "reply"),
+    [
+        ("👍👍", {"message_type": "other", "language": "en"}, "Please type."),
+        ("name=Ann", {"message_type": "form", "language": "zh-CN"}, "收到表单。"),
+        ("name=Ann", {"message_type": "form"}, "Form received."),
+        ("你好", {"language": "en"}, "您好！"),
+        ("hello", {"language": "zh-CN"}, "Hello!"),
+    ],
+)
+def test_a_customer_is_answered_as_they_write_and_otherwise_as_their_client_asks(
+    story, text, fields, reply
+) -> None:
     world = story()
-    world.say("👍👍", message_type="other", language="en")
+    world.say(text, **fields)
     world.turn()
-    assert world.reply["text"] == "Please type."
+    assert world.reply["text"] == reply

@@ -96,9 +96,12 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
 
 def _language(begun: Begun, config: AssistantConfig) -> Language:
     """What the newest chat message is written in; when it has no letters, what the client asked for. A form is
-    written by a program."""
+    written by a program: its letters say something only when the client does not."""
     default = cast("Language", begun.language or config.default_language)
-    return detect_language((_chat(begun.messages) or begun.messages)[-1].text, default)
+    chat = _chat(begun.messages)
+    if not chat and begun.language:
+        return default
+    return detect_language((chat or begun.messages)[-1].text, default)
 
 
 def _certain_answer(
