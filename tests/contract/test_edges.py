@@ -158,7 +158,7 @@ def pusher(request, server) -> Rig:
     return Rig(
         ApiGatewayPusher(aws.client("apigatewaymanagementapi", endpoint=f"{server.url}/prod")),
         lambda: server.replies.append(Reply()),
-        lambda: server.replies.append(aws_error("LimitExceededException", 429)),
+        lambda: server.replies.append(aws_error("InternalServerError", 500)),
         lambda _: server.replies.append(gone),
         lambda: [
             r.body for r in server.requests if (r.method, r.path) == ("POST", "/prod/@connections/c1%3D")
@@ -168,26 +168,26 @@ def pusher(request, server) -> Rig:
 
 def test_a_frame_reaches_its_socket_byte_by_byte(pusher):
     pusher.succeed()
-    assert pusher.port.post("c1=", '{"text":"退货"}'.encode()) is True
+    assert pusher.port.post("c1=", '{"text":"退货"}'.encode()) == "delivered"
     assert pusher.seen() == ['{"text":"退货"}'.encode()]
 
 
 def test_a_closed_socket_is_told_apart_from_a_failure(pusher):
     pusher.gone("c1=")
-    assert pusher.port.post("c1=", b"{}") is False
+    assert pusher.port.post("c1=", b"{}") == "gone"
     pusher.fail()
     with pytest.raises(TransientError):
         pusher.port.post("c1=", b"{}")
 
 
-def test_closing_a_closed_socket_is_fine_and_a_failure_is_not(pusher):
-    pusher.gone("c1=")
-    pusher.port.disconnect("c1=")
-    pusher.succeed()
-    pusher.port.disconnect("c1=")
-    pusher.fail()
-    with pytest.raises(TransientError):
-        pusher.port.disconnect("c1=")
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("LimitExceededException", 429), ("PayloadTooLargeException", 413), ("ForbiddenException", 403)],
+)
+def test_a_client_that_takes_nothing_is_its_own_trouble(server, code, status):
+    pusher = ApiGatewayPusher(aws.client("apigatewaymanagementapi", endpoint=f"{server.url}/prod"))
+    server.replies.append(aws_error(code, status))
+    assert pusher.post("c1=", b"{}") == "refused"
 
 
 def test_an_aws_client_tries_once_and_gives_up_soon(server):

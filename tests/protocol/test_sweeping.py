@@ -8,7 +8,7 @@ from tests.protocol.world import ACCOUNT, START
 from turngate.domain import keys
 from turngate.domain.accept import START_GRACE_MS, TURN_DEADLINE_MS
 from turngate.protocol.finishing import Committed
-from turngate.protocol.sweeping import push_order, start_order
+from turngate.protocol.orders import push_order, start_order
 
 pytestmark = pytest.mark.invariant("I8")
 

@@ -1,10 +1,11 @@
 """Queue `runs-to-start`: start the turn machine for a run that owes its start."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from turngate import wiring
-from turngate.sqs_batch import each_record
+from turngate.sqs_batch import RESERVE_MS, each_record
 from turngate.states.begin_turn import StartOrder
 
 ports = wiring.live("turns")
@@ -16,9 +17,9 @@ def start(body: str, ports: wiring.Ports) -> None:
     ports.turns.start(name=name, payload=order.model_dump(mode="json"))
 
 
-def handle(event: dict[str, Any], ports: wiring.Ports) -> dict[str, Any]:
-    return each_record(event, partial(start, ports=ports))
+def handle(event: dict[str, Any], ports: wiring.Ports, has_time: Callable[[], bool]) -> dict[str, Any]:
+    return each_record(event, partial(start, ports=ports), has_time=has_time)
 
 
-def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    return handle(event, ports)
+def lambda_handler(event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - LambdaContext is untyped
+    return handle(event, ports, lambda: context.get_remaining_time_in_millis() > RESERVE_MS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from turngate.domain.shapes import Evidence, Usage
     from turngate.domain.transaction import Item, Key, Transaction
+
+
+Posted = Literal["delivered", "gone", "refused"]
 
 
 class ConversationStore(Protocol):
@@ -78,11 +81,10 @@ class ModelClient(Protocol):
 class EventPusher(Protocol):
     """Posts frames to sockets (API Gateway @connections)."""
 
-    def post(self, connection_id: str, frame: bytes) -> bool:
-        """True when delivered, False when the connection is gone (410). Raises TransientError otherwise."""
-
-    def disconnect(self, connection_id: str) -> None:
-        """Close a connection; a missing one is fine."""
+    def post(self, connection_id: str, frame: bytes) -> Posted:
+        """`gone`: the connection is closed (410). `refused`: this one connection takes nothing now (its client does
+        not read, the frame is too large, it is not ours): it resumes from the log. Raises TransientError when
+        posting as such does not work."""
 
 
 class Queue(Protocol):

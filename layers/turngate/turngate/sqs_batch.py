@@ -15,12 +15,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+RESERVE_MS = 4_000
+"""Time a function keeps for the record it is at."""
 
-def each_record(event: dict[str, Any], carry_out: Callable[[str], object]) -> dict[str, Any]:
+
+def each_record(
+    event: dict[str, Any], carry_out: Callable[[str], object], *, has_time: Callable[[], bool]
+) -> dict[str, Any]:
     """Run `carry_out` over the bodies; report the transient failures back to SQS. A record that fails for good is
-    reported too: its redrive policy moves it to the dead letter queue, where someone looks."""
+    reported too: its redrive policy moves it to the dead letter queue, where someone looks. Once `has_time` says no,
+    the rest goes back untried: a timeout of the function would fail the whole batch, the done part included."""
     failures = []
     for record in event["Records"]:
+        if not has_time():
+            failures.append({"itemIdentifier": record["messageId"]})
+            continue
         try:
             carry_out(record["body"])
         except TransientError as error:

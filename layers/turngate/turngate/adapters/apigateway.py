@@ -11,7 +11,11 @@ from turngate.adapters.aws import http_status, transient
 if TYPE_CHECKING:
     from mypy_boto3_apigatewaymanagementapi import ApiGatewayManagementApiClient
 
-GONE = 410
+    from turngate.ports import Posted
+
+_OF_THIS_CONNECTION: dict[int, Posted] = {410: "gone", 403: "refused", 413: "refused", 429: "refused"}
+"""429 LimitExceededException is also what a client gets whose buffer is full because it does not read: waiting for it
+would hold up everybody else."""
 
 
 class ApiGatewayPusher:
@@ -20,21 +24,13 @@ class ApiGatewayPusher:
     def __init__(self, client: ApiGatewayManagementApiClient) -> None:
         self._client = client
 
-    def post(self, connection_id: str, frame: bytes) -> bool:
+    def post(self, connection_id: str, frame: bytes) -> Posted:
         with transient("execute-api:PostToConnection"):
             try:
                 self._client.post_to_connection(ConnectionId=connection_id, Data=frame)
             except ClientError as error:
-                if http_status(error) != GONE:
+                told = _OF_THIS_CONNECTION.get(http_status(error))
+                if told is None:
                     raise
-                return False
-        return True
-
-    def disconnect(self, connection_id: str) -> None:
-        """Close a connection; one that is gone is closed. Raises TransientError."""
-        with transient("execute-api:DeleteConnection"):
-            try:
-                self._client.delete_connection(ConnectionId=connection_id)
-            except ClientError as error:
-                if http_status(error) != GONE:
-                    raise
+                return told
+        return "delivered"

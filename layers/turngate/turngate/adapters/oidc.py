@@ -6,7 +6,7 @@ from typing import Any
 
 import jwt
 
-from turngate.errors import RefusedError
+from turngate.errors import RefusedError, TransientError
 
 _ALGORITHMS = ("RS256", "ES256")
 _JWKS_TIMEOUT_S = 2
@@ -15,7 +15,8 @@ _JWKS_TIMEOUT_S = 2
 class OidcTokenVerifier:
     """`jwks_url` defaults to the issuer's well-known address. Keys are cached between calls of a warm function.
 
-    Cognito access tokens carry `client_id` instead of `aud`, so the audience is compared with whichever is there."""
+    Cognito's access tokens carry `client_id` instead of `aud`, so the audience is compared with whichever is there;
+    the account's claim is on its ID tokens."""
 
     def __init__(self, *, issuer: str, audience: str, jwks_url: str | None = None) -> None:
         self._issuer = issuer
@@ -34,6 +35,10 @@ class OidcTokenVerifier:
                 issuer=self._issuer,
                 options={"require": ["exp", "iss", "sub"], "verify_aud": False},
             )
+        except (
+            jwt.PyJWKClientConnectionError
+        ) as error:  # their keys cannot be had: nothing is known of the token
+            raise TransientError("the issuer's keys cannot be read") from error
         except jwt.PyJWTError as error:
             raise RefusedError("unauthorized") from error
         audience = claims.get("aud", claims.get("client_id"))

@@ -19,7 +19,7 @@ from turngate.errors import RefusedError, TransientError
 from turngate.protocol.accepting import IncomingMessage, accept_message
 from turngate.protocol.connecting import CONNECTION_LIFE_MS, remember_connection
 from turngate.protocol.finishing import Committed, cancelled, finish_run
-from turngate.protocol.sweeping import push_order, start_order
+from turngate.protocol.orders import push_order, start_order
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language, TenantContext
@@ -61,6 +61,10 @@ def answer(body: str | None, *, is_base64: bool, caller: Caller, ports: Ports) -
     except TransientError:
         _tell_problem(ports, caller, body, RefusedError("busy", retry_after_ms=1000))
         return "refused:busy"
+    except Exception:
+        logger.exception("frame cannot be handled")
+        _tell_problem(ports, caller, body, RefusedError("internal"))
+        return "failed"
 
 
 def _dispatch(frame: frames.ClientFrame, caller: Caller, ports: Ports) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import Language
     from turngate.wiring import Ports
 
+logger = logging.getLogger(__name__)
+
 MAX_BODY_BYTES = 16 * 1024
 MAX_PAGE = 100
 MAX_SEQ = 9_999_999_999
@@ -31,7 +34,7 @@ Response = dict[str, Any]
 
 
 class GuestRequest(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 
     account: Ident
 
@@ -82,6 +85,9 @@ def respond(event: Event, ports: Ports) -> Response:
         return _problem(refused.code, language, refused.detail, refused.retry_after_ms)
     except TransientError:
         return _problem("busy", language, "", 1000)
+    except Exception:
+        logger.exception("request cannot be handled")
+        return _problem("internal", language, "", None)
 
 
 def _problem(code: str, language: Language, detail: str, retry_after_ms: int | None) -> Response:

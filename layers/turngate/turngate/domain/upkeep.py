@@ -67,7 +67,7 @@ def decide_follow_up(
     if item is None or due is None or due > now:
         return NothingOwed()
     if item["entity"] == "events":
-        age = now - item["at"]
+        age = now - item.get("at", now)
         if age >= GIVE_UP_PUSH_MS:
             return GiveUp(_announced(key))
         return AnnounceAgain(_postpone(key, item, now + max(PUSH_GRACE_MS, age)), item["last"])

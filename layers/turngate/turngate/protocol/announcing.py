@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 MAX_REPLAYED_EVENTS = 100
 MAX_WATCHERS = 20
-MAX_CONNECTIONS = 10
+MAX_CONNECTIONS = 50
+"""Rows of one principal that a push tries; those that are gone are forgotten, so a flaky network does not fill it."""
+MAX_PARALLEL_POSTS = 16
 MAX_FRAME_BYTES = 24 * 1024
 GONE_GRACE_MS = 10_000
 """A post before $connect has returned also answers 410: younger rows are kept."""
@@ -130,14 +132,16 @@ def _post_to_all(
 
     def post(connection: Item) -> int:
         for count, frame in enumerate(frames):
-            if not pusher.post(connection["connection_id"], frame):
+            posted = pusher.post(connection["connection_id"], frame)
+            if posted == "gone":
                 _forget(store, clock, account, connection)
-                return count
+            if posted != "delivered":
+                return count  # what follows would leave a gap; the client resumes from the log
         return len(frames)
 
     if len(connections) <= 1:
         return sum(post(connection) for connection in connections)
-    with ThreadPoolExecutor(max_workers=len(connections)) as pool:
+    with ThreadPoolExecutor(max_workers=min(MAX_PARALLEL_POSTS, len(connections))) as pool:
         futures = [pool.submit(post, connection) for connection in connections]
     failures = [future.exception() for future in futures if future.exception() is not None]
     if failures:

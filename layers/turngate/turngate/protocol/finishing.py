@@ -61,8 +61,10 @@ def finish_run(
                 if run.writer == ending.writer:
                     return _announce_again(seen[run_key])
                 return NotCurrent(run.state)
-            if _belongs_to_another(run, ending) or (head.epoch, head.active_run) != (run.epoch, run.run):
+            if _belongs_to_another(run, ending):
                 return NotCurrent(run.state)
+            if (head.epoch, head.active_run) != (run.epoch, run.run):
+                continue  # the two were not read at one moment: RUN has been ended meanwhile, by us or by somebody
             plan = plan_finish(account, conversation, head, run, ending, clock.now_ms())
             store.write(account, plan.transaction)
         except (ConditionFailedError, TransientError):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from turngate.domain import keys
-from turngate.domain.upkeep import AnnounceAgain, NothingOwed, StartAgain, TimeOut, decide_follow_up
-from turngate.errors import ConditionFailedError, TurngateError
+from turngate.domain.upkeep import AnnounceAgain, GiveUp, NothingOwed, StartAgain, TimeOut, decide_follow_up
+from turngate.errors import ConditionFailedError
 from turngate.protocol.finishing import Committed, finish_run
+from turngate.protocol.orders import push_order, start_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,12 +30,13 @@ class SweepFindings:
     started_again: int = 0
     timed_out: int = 0
     announced_again: int = 0
+    given_up: int = 0
     nothing_owed: int = 0
     failures: list[str] = field(default_factory=list)
 
     @property
     def progress(self) -> int:
-        return self.started_again + self.timed_out + self.announced_again
+        return self.started_again + self.timed_out + self.announced_again + self.given_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +51,30 @@ class Sweeper:
     time_out: Callable[[str, Run], Ending]
 
     def sweep(self, *, until_ms: int) -> SweepFindings:
-        """One pass over all shards, ending early at `until_ms`; the rest waits for the next pass."""
+        """One pass over what is late now, ending early at `until_ms`; the rest waits for the next pass.
+
+        The shards take turns, a batch each, beginning anywhere: a flood in one, or a pass that ends early, must not
+        keep the same others waiting. What a pass postpones is not late for this pass any more."""
         findings = SweepFindings()
-        for shard in range(keys.DUE_SHARDS):
-            while self.clock.now_ms() < until_ms:
-                late = self.store.due(shard, self.clock.now_ms(), BATCH)
-                before = findings.progress
-                for key in late:
-                    try:
-                        self._follow_up(key, findings)
-                    except TurngateError as error:  # one broken item must not keep the others waiting
-                        findings.failures.append(f"{key.pk} {key.sk}: {error}")
-                if len(late) < BATCH or findings.progress == before:
-                    break
+        began = self.clock.now_ms()
+        first = began // 1000 % keys.DUE_SHARDS
+        waiting = deque((first + step) % keys.DUE_SHARDS for step in range(keys.DUE_SHARDS))
+        while waiting and self.clock.now_ms() < until_ms:
+            shard = waiting.popleft()
+            late = self.store.due(shard, began, BATCH)
+            before = findings.progress
+            for key in sorted(late, key=_runs_first):
+                self._take(key, findings)
+            if len(late) == BATCH and findings.progress > before:
+                waiting.append(shard)
         return findings
+
+    def _take(self, key: Key, findings: SweepFindings) -> None:
+        """One broken item must not keep the others waiting, whatever is wrong with it."""
+        try:
+            self._follow_up(key, findings)
+        except Exception as error:
+            findings.failures.append(f"{key.pk} {key.sk}: {type(error).__name__}")
 
     def _follow_up(self, key: Key, findings: SweepFindings) -> None:
         account = keys.account_of(key)
@@ -72,12 +85,14 @@ class Sweeper:
             case NothingOwed():
                 findings.nothing_owed += 1
             case TimeOut(run=run):
-                self._end(account, conversation, run)
-                findings.timed_out += 1
+                findings.timed_out += self._end(account, conversation, run)
             case StartAgain(postponed=postponed, run=run):
                 if self._won(account, postponed):
                     self.runs_to_start.send(start_order(account, conversation, run.run))
                     findings.started_again += 1
+            case GiveUp(announced=announced):
+                self._won(account, announced)
+                findings.given_up += 1
             case AnnounceAgain(postponed=postponed, evt=evt):
                 if self._won(account, postponed):
                     self.events_to_push.send(push_order(account, conversation, evt))
@@ -90,7 +105,7 @@ class Sweeper:
             return False
         return True
 
-    def _end(self, account: str, conversation: str, run: Run) -> None:
+    def _end(self, account: str, conversation: str, run: Run) -> bool:
         done = finish_run(
             self.store,
             self.clock,
@@ -100,17 +115,14 @@ class Sweeper:
             run_id=run.run,
             ending=self.time_out(conversation, run),
         )
-        if isinstance(done, Committed):
-            self.events_to_push.send(push_order(account, conversation, done.evt))
-            if done.next_run:
-                self.runs_to_start.send(start_order(account, conversation, done.next_run))
+        if not isinstance(done, Committed):
+            return False
+        self.events_to_push.send(push_order(account, conversation, done.evt))
+        if done.next_run:
+            self.runs_to_start.send(start_order(account, conversation, done.next_run))
+        return True
 
 
-def push_order(account: str, conversation: str, evt: int) -> dict[str, object]:
-    """Body of an `events-to-push` message for a stored event."""
-    return {"kind": "event", "account": account, "conversation": conversation, "evt": evt}
-
-
-def start_order(account: str, conversation: str, run: str) -> dict[str, object]:
-    """Body of a `runs-to-start` message, and input of the turn machine."""
-    return {"account": account, "conversation": conversation, "run": run, "schema_version": 1}
+def _runs_first(key: Key) -> bool:
+    """A customer who waits for an answer comes before a push that resume makes good."""
+    return not key.sk.startswith("RUN#")

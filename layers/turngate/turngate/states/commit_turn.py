@@ -13,7 +13,7 @@ from turngate.domain.problems import PROBLEMS
 from turngate.domain.shapes import Draft, Frozen, TurnRef, Usage
 from turngate.errors import TransientError
 from turngate.protocol.finishing import Committed, finish_run
-from turngate.protocol.sweeping import start_order
+from turngate.protocol.orders import push_order, start_order
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language
@@ -94,12 +94,7 @@ def _end(ports: Ports, account: str, conversation: str, run: str, ending: Ending
         return Ended(kind="not_current", state=done.state)
     if done.next_run:
         _start_next(ports, account, conversation, done.next_run)
-    announcement: dict[str, str | int] = {
-        "kind": "event",
-        "account": account,
-        "conversation": conversation,
-        "evt": done.evt,
-    }
+    announcement = push_order(account, conversation, done.evt)
     return Ended(kind="committed", state=done.state, announcement=announcement)
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from turngate.domain.transaction import Action, Item, Transaction
 
 _MAX_BATCH = 25
+_SERVER_ERROR = 500
 _CONTENTION = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -171,13 +172,19 @@ class DynamoDBConversationStore:
                 raise
             if code in _CONTENTION:
                 raise ContentionError(code) from error
-            if code in _UNKNOWN_OUTCOME:
+            if code in _UNKNOWN_OUTCOME or _is_server_error(error):
                 raise TransientError(code) from error
             raise BrokenInvariantError(f"{code}: {error.response['Error'].get('Message', '')}") from error
         except ParamValidationError as error:  # never sent
             raise BrokenInvariantError(str(error)) from error
         except BotoCoreError as error:  # timeouts and broken connections: the write may have happened
             raise TransientError(type(error).__name__) from error
+
+
+def _is_server_error(error: ClientError) -> bool:
+    """A proxy or load balancer in between answers without DynamoDB's codes."""
+    metadata: dict[str, Any] = dict(error.response.get("ResponseMetadata", {}))
+    return int(metadata.get("HTTPStatusCode", 0)) >= _SERVER_ERROR
 
 
 _OPERATION = {Put: "Put", Update: "Update", Delete: "Delete", Check: "ConditionCheck"}

@@ -13,6 +13,8 @@ from turngate.errors import BrokenInvariantError, TransientError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from turngate.ports import Posted
+
 _MAX_NAME = 80
 _TOKEN_BYTES = 32
 
@@ -31,26 +33,24 @@ class MemoryQueue:
 
 
 class MemoryPusher:
-    """`frames` holds what each connection received. Ids in `gone` are closed sockets; ids in `failing` raise
-    TransientError."""
+    """`frames` holds what each connection received. Ids in `gone` are closed sockets, ids in `refusing` do
+    not read; ids in `failing` raise TransientError."""
 
     def __init__(self) -> None:
         self.frames: defaultdict[str, list[bytes]] = defaultdict(list)
         self.gone: set[str] = set()
         self.failing: set[str] = set()
+        self.refusing: set[str] = set()
 
-    def post(self, connection_id: str, frame: bytes) -> bool:
+    def post(self, connection_id: str, frame: bytes) -> Posted:
         if connection_id in self.failing:
             raise TransientError(f"cannot reach {connection_id}")
         if connection_id in self.gone:
-            return False
+            return "gone"
+        if connection_id in self.refusing:
+            return "refused"
         self.frames[connection_id].append(frame)
-        return True
-
-    def disconnect(self, connection_id: str) -> None:
-        if connection_id in self.failing:
-            raise TransientError(f"cannot reach {connection_id}")
-        self.gone.add(connection_id)
+        return "delivered"
 
 
 class MemoryStarter:
