@@ -42,7 +42,6 @@ FRAMES = {
 }
 
 
-@pytest.mark.covers("F-645")
 @pytest.mark.parametrize("case", FRAMES)
 def test_a_bad_frame_gets_its_code_and_the_connection_stays_usable(world, case):
     frame, code, status = FRAMES[case]
@@ -141,6 +140,7 @@ def test_bad_paging_gets_a_problem_document(world):
 # Conversations
 
 
+@pytest.mark.covers("F-647")
 def test_resume_and_cancel_on_another_users_conversation_reveal_nothing(world):
     mine = world.guest().chat()
     reply = mine.ask(GREETING)
@@ -220,6 +220,7 @@ def test_a_file_that_is_no_text_is_refused_by_its_code(tmp_path, raw, code):
 
 
 @pytest.mark.invariant("I12")
+@pytest.mark.covers("F-632", "F-634")
 def test_a_missing_index_is_a_stated_degradation(world):
     config = read_mall()[0].model_copy(update={"account": "bare"})
     store = world.stack.store

@@ -34,6 +34,7 @@ def told(chat, kind):
         ("How long do refunds take?", "refund-timing-en", "en"),
     ],
 )
+@pytest.mark.covers("F-001", "F-090", "F-140", "F-650")
 def test_a_question_is_answered_from_a_document_that_is_named(world, question, document, language):
     chat = world.guest().chat()
     reply = chat.ask(question)["data"]
@@ -47,6 +48,7 @@ def test_a_question_is_answered_from_a_document_that_is_named(world, question, d
     world.settle(chat.conversation)
 
 
+@pytest.mark.covers("F-092")
 def test_a_question_out_of_scope_is_told_so_and_nothing_is_retrieved(world):
     chat = world.guest().chat()
     reply = chat.ask("What will the weather be tomorrow in Paris?")
@@ -56,6 +58,7 @@ def test_a_question_out_of_scope_is_told_so_and_nothing_is_retrieved(world):
     world.settle(chat.conversation)
 
 
+@pytest.mark.covers("F-044")
 def test_a_greeting_is_answered_by_rule_without_a_model(world):
     before = len(world.double.asked)
     chat = world.guest().chat()
@@ -65,12 +68,14 @@ def test_a_greeting_is_answered_by_rule_without_a_model(world):
     assert len(world.double.asked) == before
 
 
+@pytest.mark.covers("F-045")
 def test_a_guest_is_told_that_a_guest_has_no_user_id(world):
     reply = world.guest().chat().ask("what is my user id")["data"]
     assert reply["response_source"] == "fixed"
     assert "guest" in reply["content"]
 
 
+@pytest.mark.covers("F-644")
 def test_a_guest_who_asks_for_orders_is_asked_to_sign_in(world):
     reply = world.guest().chat().ask("Show me my orders")
     assert (reply["data"]["outcome"], reply["data"]["sources"]) == ("decline", [])
@@ -80,6 +85,7 @@ def test_a_guest_who_asks_for_orders_is_asked_to_sign_in(world):
 # Who it is
 
 
+@pytest.mark.covers("F-045", "F-638", "F-639", "F-643")
 def test_a_signed_in_customer_is_known_and_told_what_is_not_connected(world):
     customer = f"c-{uuid.uuid4().hex[:6]}"
     chat = world.person(world.sign_in(account="mall", customer=customer)).chat()
@@ -97,6 +103,7 @@ def test_a_token_without_an_account_opens_nothing(world):
     assert answer.status in (401, 403)
 
 
+@pytest.mark.covers("F-640", "F-647")
 def test_another_customer_and_another_account_cannot_see_a_conversation(world):
     chat = world.person(world.sign_in(account="mall", customer="c-1")).chat()
     chat.ask(GREETING)
@@ -116,6 +123,8 @@ def test_another_customer_and_another_account_cannot_see_a_conversation(world):
 # Many messages at once
 
 
+@pytest.mark.covers("F-362", "F-363")
+@pytest.mark.invariant("I1", "I2")
 def test_two_messages_at_once_get_one_answer_to_both(world):
     chat = world.guest().chat()
     held = world.double.hold("electronic invoice", "understand")
@@ -135,6 +144,8 @@ def test_two_messages_at_once_get_one_answer_to_both(world):
     assert len(frames(chat, "message.completed")) == 1
 
 
+@pytest.mark.covers("F-357", "F-359")
+@pytest.mark.invariant("I7")
 def test_a_resend_is_told_the_first_result_and_another_body_is_a_conflict(world):
     chat = world.guest().chat()
     ident = chat.say(GREETING)
@@ -171,6 +182,7 @@ def test_a_first_message_sent_on_two_sockets_opens_one_conversation(world):
 
 
 @pytest.mark.invariant("I1", "I9")
+@pytest.mark.covers("F-659")
 def test_a_cancelled_run_says_nothing_and_the_next_message_is_answered(world):
     chat = world.guest().chat()
     held = world.double.hold("coupon", "understand")
@@ -275,6 +287,7 @@ def test_a_socket_that_is_gone_at_push_costs_nobody_the_answer_and_is_forgotten(
     world.wait(lambda: "GSI1PK" not in (world.get("mall", owing) or {"GSI1PK": 1}), "the push to be done")
 
 
+@pytest.mark.invariant("I8")
 def test_a_lost_start_is_made_good_by_the_sweeper(world):
     world.stack.emulator.add_fault(
         action="AccessDenied", service="states", operation="StartExecution", limit=1

@@ -53,6 +53,7 @@ def test_a_question_to_the_bank_is_answered_from_its_documents(world, bank, ques
 
 
 @pytest.mark.invariant("I6")
+@pytest.mark.covers("F-649")
 def test_a_tenants_documents_are_not_found_by_another_and_do_not_move_its_scores(world, bank):
     before = ask(world, "bank", INCREASE)
     planted = Document(

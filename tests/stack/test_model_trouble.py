@@ -56,7 +56,7 @@ def _late_turn_runs(late_turn):
     """Begin it with the first test of this module."""
 
 
-@pytest.mark.covers("F-094")
+@pytest.mark.covers("F-629")
 @pytest.mark.parametrize("trouble", TROUBLE)
 def test_one_bad_answer_is_asked_again(world, trouble):
     rule = world.double.strike(MARKER, "understand", times=1, **TROUBLE[trouble])
@@ -71,6 +71,7 @@ def test_one_bad_answer_is_asked_again(world, trouble):
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
+@pytest.mark.covers("F-094", "F-636")
 def test_a_model_that_cannot_understand_is_a_stated_failure(world, trouble):
     rule = world.double.strike(MARKER, "understand", times=2, **TROUBLE[trouble])
     chat = world.guest().chat()
