@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.assistant_example import patient
-from turngate.domain.replies import core, divide, points_at_nothing, read_form
+from turngate.domain.replies import core, divide, points_at_nothing, read_form, says_nothing
 
 
 @pytest.mark.covers("F-036", "F-041")
@@ -28,6 +28,7 @@ from turngate.domain.replies import core, divide, points_at_nothing, read_form
         ("2号", 2),
         ("第10个", 10),
         ("前者", 1),
+        ("前面那个", 1),
         ("the second one", 2),
         ("Second please", 2),
         ("I'll take the 3rd one", 3),
@@ -62,6 +63,11 @@ def test_ordinals_in_both_languages(text: str, number: int) -> None:
         ("Never mind.", "CANCEL"),
         ("forget it", "CANCEL"),
         ("取消", "CANCEL"),
+        ("算了不查了", "CANCEL"),
+        ("不用了，没事了", "CANCEL"),
+        ("never mind, forget it", "CANCEL"),
+        ("the last one pls", "LAST"),
+        ("后面那个", "LAST"),
         ("取消订单", "OTHER"),
         ("第二个订单到哪了", "OTHER"),
         ("退款多久到账", "OTHER"),
@@ -104,6 +110,28 @@ def test_what_says_something_does_not_only_point(text: str) -> None:
     assert not points_at_nothing(text)
 
 
+@pytest.mark.covers("F-093")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "我想问一下就是",
+        "那个……帮我弄一下",
+        "麻烦您帮我看一下",
+        "I just want to ask something",
+        "Could you help me with this?",
+    ],
+)
+def test_courtesy_alone_says_nothing(text: str) -> None:
+    assert says_nothing(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["我想退货", "帮我查订单", "看一下物流", "help", "can you fix a chain", "check 7", "", "订单"]
+)
+def test_a_word_of_the_matter_says_something(text: str) -> None:
+    assert not says_nothing(text)
+
+
 def test_the_core_of_a_choice_is_what_a_name_is_compared_with() -> None:
     assert [core(text) for text in ("退货的", "我要退货吧", "the blue one please")] == [
         "退货",
@@ -121,7 +149,17 @@ def test_any_text_has_a_form_and_only_ordinals_have_a_number(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["那就" * 16, "请帮我" * 10, "iwant" * 6, "的那个" * 10, "一" * 5000, "the" * 10]
+    "text",
+    [
+        "那就" * 16,
+        "请帮我" * 10,
+        "iwant" * 6,
+        "的那个" * 10,
+        "一" * 5000,
+        "the" * 10,
+        "那那那个" * 8,
+        "帮我帮" * 500,
+    ],
 )
 def test_no_text_makes_reading_slow(text: str) -> None:
     read_form("第一个")  # compiles the patterns

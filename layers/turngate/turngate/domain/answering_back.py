@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 CANCELLED = "PENDING_CANCELLED"
 """Stands for the intent in the answer to "算了"."""
-_SHORT = 12
-"""Normalised characters: what says so little, while we wait for an answer, was meant as one."""
+_SHORT = 24
+"""Latin letters, of which a Chinese character counts two: what says so little, while we wait for an answer, was meant
+as one."""
 _CLOSES: dict[str, Any] = {"choice": "resumed", "value": "resumed", "none": "declined", "cancel": "cancelled"}
 
 
@@ -165,7 +166,8 @@ def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) ->
     model took for an answer that nobody offered: ask again instead of refusing it."""
     waiting = [item for item in back.resumption.waiting if item.candidates or item.missing_fields]
     lost = all(decision.resolution != "RESOLVED" and decision.outcome != "ROUTED" for decision in fresh)
-    says_little = len(normalised(turn_input.text)) <= _SHORT or bool(back.refused)
+    length = sum(1 if character.isascii() else 2 for character in normalised(turn_input.text))
+    says_little = length <= _SHORT or bool(back.refused)
     if not waiting or not lost or back.taken or not says_little:
         return fresh
     item = max(waiting, key=lambda item: (item.asked_seq, item.pending_id))

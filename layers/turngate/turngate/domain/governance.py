@@ -25,7 +25,7 @@ from turngate.domain.contract import ACTING, authorise, contract_entry, public_f
 from turngate.domain.corrections import correct
 from turngate.domain.pending import PendingChanges
 from turngate.domain.preroute import is_social, matching_rule, rule_reply
-from turngate.domain.replies import points_at_nothing
+from turngate.domain.replies import points_at_nothing, says_nothing
 from turngate.domain.resuming import Resumption
 from turngate.domain.route_trace import (
     Arbitration,
@@ -137,7 +137,7 @@ def _decide(
 def _is_incomplete(text: str, routing: Routing) -> bool:
     form = normalised(text)
     listed = any(normalised(phrase) == form for phrase in routing.incomplete_expressions)
-    return not form or listed or points_at_nothing(text)
+    return not form or listed or points_at_nothing(text) or says_nothing(text)
 
 
 def _worth_answering(subs: tuple[SubQuestion, ...], governed: GovernanceSlice) -> tuple[SubQuestion, ...]:

@@ -23,8 +23,9 @@ _BEFORE = (
     "|illtake|ill|iwouldlike|idlike|iwant|ichoose|ipick|please|choose|pick|take|select|goingwith|gowith|itsthe|its"
     "|itis|the){0,4}"
 )
-_AFTER = "(?:的那个|那个|的|吧|谢谢你|谢谢|就行|就好|就可以|one|please|thanks|thankyou|ithink){0,3}"
-_UNIT = "(?:个|台|款|块|条|种|项|份|张|件|只|票|部|位|家|方案|选项|号)?"
+_COUNTED = "个|台|款|块|条|种|项|份|张|件|只|票|部|位|家|辆"
+_UNIT = f"(?:{_COUNTED}|方案|选项|号)?"
+_AFTER = f"(?:的?那(?:{_COUNTED})|的|吧|谢谢你|谢谢|就行|就好|就可以|one|please|pls|plz|thanks|thankyou|ithink){{0,3}}"
 _NUMBER = r"(\d{1,2}|[一二两三四五六七八九十])"
 
 
@@ -41,8 +42,8 @@ _ORDINALS = (
 )
 _ENGLISH_ORDINAL = _whole(f"({'|'.join(_ENGLISH)})")
 _ENGLISH_COUNT = _whole(f"(?:option|number|choice)({'|'.join(_ENGLISH_COUNTS)})")
-_FORMER = _whole(f"前者|前一{_UNIT}|former")
-_LAST = _whole(f"最后一?{_UNIT}|倒数第一{_UNIT}|后者|后一{_UNIT}|last|latter")
+_FORMER = _whole(f"前者|前一{_UNIT}|前面的?那?{_UNIT}|former")
+_LAST = _whole(f"最后一?{_UNIT}|倒数第一{_UNIT}|后者|后一{_UNIT}|后面的?那?{_UNIT}|last|latter")
 _THIS = _whole("(?:这|那)(?:一)?(?:个|台|款|块|条|种|项|份|张|件|只|部)|它|this|that|itthen|it")
 _YES = "(?:对|对的|是|是的|嗯|嗯嗯|好|好的|可以|行|没错|确认|yes|yeah|yep|ok|okay|sure|right|correct|confirm)"
 _NO = "(?:不|不是|不对|不行|错了|no|nope|notthis|notthisone|wrong)"
@@ -52,8 +53,17 @@ _NONE = (
     "|neitherofthese|notanyofthese|notanyofthem"
 )
 _CANCEL = (
-    "(?:那)?(?:算了|算了吧|不用了|不用|不必了|不需要了|不问了|不查了|不要了|取消|先不了|没事了)(?:谢谢|谢谢你|吧)?"
-    "|(?:oh)?(?:nevermind|forgetit|forgetaboutit|nothanks|nothankyou|cancelthat|dontbother|leaveit|cancel)(?:thanks)?"
+    "那?(?:(?:算了|不用了|不用|不必了|不需要了|不问了|不查了|不要了|取消|先不了|没事了|没事儿了)(?:谢谢你|谢谢|吧)?){1,3}"
+    "|(?:oh)?(?:(?:nevermind|forgetit|forgetaboutit|nothanks|nothankyou|cancelthat|dontbother|leaveit|cancel)"
+    "(?:thanks|thankyou)?){1,3}"
+)
+_FILLERS_HAN = (
+    "(?:我想|我要|我|想|要|请|麻烦|帮我|帮忙|帮|给我|你们|您|你|能不能|能|可以|可不可以|问|查|看|弄|办|处理|一下|下|就是|那个|这个"
+    "|事情|个事|个问题|嗯|呃|额|那|吗){1,12}"
+)
+_FILLERS_LATIN = (
+    r"(?:i|i'd|want|wanted|would|like|to|ask|can|could|you|please|help|me|with|it|this|that|something|someone|just|check"
+    r"|look|at|into|so|um|uh|er|well|a|question|have|about|for|hey|ok)"
 )
 _FOLLOW_ON = r"[，,。；;！!\n]|\.(?=\s)"
 _POINTS = "(?:那|那么|还有|and)?(?:(?:这|那)(?:一)?(?:个|些|台|款|块)|它|thisone|thatone|that|this|it)呢?"
@@ -108,6 +118,16 @@ def points_at_nothing(text: str) -> bool:
     ours is open."""
     form = normalised(text)
     return bool(re.fullmatch(_POINTS, form)) or read_form(text).kind in ("ORDINAL", "LAST", "THIS")
+
+
+def says_nothing(text: str) -> bool:
+    """Whether the text is made of nothing but courtesy and filler ("我想问一下就是", "could you help me with this"):
+    somebody wants something, and has not yet said what."""
+    form = normalised(text)
+    if re.fullmatch(_FILLERS_HAN, form):
+        return True
+    words = re.findall(r"[\w']+", text.casefold())
+    return len(words) > 1 and all(re.fullmatch(_FILLERS_LATIN, word) for word in words)
 
 
 def divide(text: str) -> tuple[str, str]:

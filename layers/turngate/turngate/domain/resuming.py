@@ -77,7 +77,7 @@ def resume(
             fresh.append(message)
             continue
         taken[claimed.pending_id] = claimed
-        if rest:
+        if rest and not (claimed.how == "cancel" and read_form(rest).kind == "CANCEL"):
             fresh.append(message.model_copy(update={"text": rest}))
     return Resumption(open=tuple(items), taken=tuple(taken.values())), tuple(fresh)
 
