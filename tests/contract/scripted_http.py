@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     never: bool = False
     """Keep the caller waiting until the server stops."""
+    drip_s: float = 0
+    """Send a blank line this often instead of the body, until the server stops."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,25 @@ class ScriptedServer:
                     script._stopping.wait()
                     self.close_connection = True
                     return
+                if reply.drip_s:
+                    self._drip(reply.drip_s)
+                    return
                 self.send_response(reply.status)
                 for name, value in {"content-type": "application/json", **reply.headers}.items():
                     self.send_header(name, value)
                 self.send_header("content-length", str(len(reply.body)))
                 self.end_headers()
                 self.wfile.write(reply.body)
+
+            def _drip(self, every_s: float) -> None:
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("transfer-encoding", "chunked")
+                self.end_headers()
+                with suppress(OSError):  # the caller gave up
+                    while not script._stopping.wait(every_s):
+                        self.wfile.write(b"1\r\n\n\r\n")
+                self.close_connection = True
 
             do_GET = do_POST = do_PUT = do_DELETE = _answer
 

@@ -7,6 +7,7 @@ import json
 import math
 import socket
 import struct
+import time
 
 import pytest
 
@@ -143,3 +144,13 @@ def test_the_hashing_embedder_sees_shared_spelling():
         return sum(x * y for x, y in zip(a, b, strict=True))
 
     assert cosine(text, near) > 0.5 > cosine(text, far)
+
+
+def test_an_endpoint_that_only_keeps_the_connection_open_is_too_slow(server):
+    embedder = OpenAIEmbedder(base_url=f"{server.url}/v1", api_key="", model="m", timeout_s=0.5)
+    server.replies.append(Reply(drip_s=0.05))
+    began = time.monotonic()
+    with pytest.raises(ModelUnavailableError) as caught:
+        embedder.embed(["a"])
+    assert caught.value.reason == "timeout"
+    assert time.monotonic() - began < 2

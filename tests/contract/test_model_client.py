@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import time
 import traceback
 
 import pytest
 
 from tests.contract.scripted_http import Reply, ScriptedServer
 from turngate.adapters.memory.model import ScriptedModelClient
-from turngate.adapters.openai_chat import OpenAIChatModel
+from turngate.adapters.openai_chat import MAX_ANSWER_BYTES, OpenAIChatModel
 from turngate.errors import BrokenInvariantError, ModelUnavailableError
 
 KEY = "sk-canary-4711"
@@ -211,3 +212,18 @@ def test_a_script_notices_calls_too_many_and_too_few():
     assert [call.user for call in script.calls] == [QUESTION] * 3
     with pytest.raises(BrokenInvariantError, match="1 scripted answers"), ScriptedModelClient([{}]):
         pass
+
+
+def test_an_endpoint_that_only_keeps_the_connection_open_is_too_slow(server, model):
+    """Endpoints under load send blank lines for minutes; each wait for bytes is short, the whole is not."""
+    server.replies.append(Reply(drip_s=0.05))
+    began = time.monotonic()
+    with pytest.raises(ModelUnavailableError) as caught:
+        model.complete_json(system="s", user="u", schema_name="n", schema=SCHEMA, timeout_s=0.5)
+    assert caught.value.reason == "timeout"
+    assert time.monotonic() - began < 2
+
+
+def test_an_answer_without_end_is_cut_off(server, model):
+    server.replies.append(Reply(b" " * (MAX_ANSWER_BYTES + 1)))
+    assert refusal(model).reason == "empty"

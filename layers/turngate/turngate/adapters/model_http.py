@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING
 
 from turngate.errors import ModelUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 BAD_REQUEST = 400
 REQUEST_TIMEOUT = 408
 TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
 _MAX_RETRY_AFTER_S = 3600.0
+
+
+def read_within(chunks: Iterable[bytes], *, deadline: float, most: int) -> bytes:
+    """All of a body, by `deadline` (time.monotonic()) and at most `most` bytes. A timeout of the HTTP client bounds
+    each wait for bytes only, and endpoints under load send blank lines to keep a connection open for minutes."""
+    body = bytearray()
+    for chunk in chunks:
+        if time.monotonic() > deadline:
+            raise ModelUnavailableError("timeout", "the answer came too slowly")
+        body += chunk
+        if len(body) > most:
+            raise ModelUnavailableError("empty", f"an answer of more than {most} bytes")
+    return bytes(body)
 
 
 def status_error(status: int, headers: Mapping[str, str]) -> ModelUnavailableError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from turngate.adapters.model_http import status_error
+from turngate.adapters.model_http import read_within, status_error
 from turngate.domain.json_repair import find_object
 from turngate.domain.shapes import Usage
 from turngate.errors import ModelUnavailableError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from openai.types.chat.completion_create_params import ResponseFormat
 
+MAX_ANSWER_BYTES = 1 << 20
 _CONNECT_TIMEOUT_S = 3.0
 _FORMAT_REFUSED = frozenset({400, 422})
 
@@ -38,7 +39,7 @@ class OpenAIChatModel:
     def complete_json(
         self, *, system: str, user: str, schema_name: str, schema: Mapping[str, Any], timeout_s: float
     ) -> tuple[dict[str, Any], Usage]:
-        """One answer. `timeout_s` bounds connecting and each wait for bytes, both attempts at a format included."""
+        """One answer. `timeout_s` bounds the whole of it, both attempts at a format included."""
         deadline = time.monotonic() + timeout_s
         strict: ResponseFormat = {
             "type": "json_schema",
@@ -69,17 +70,20 @@ class OpenAIChatModel:
         if timeout_s <= 0:
             raise ModelUnavailableError("timeout", "no time left")
         try:
-            response = self._client.chat.completions.with_raw_response.create(
+            with self._client.chat.completions.with_streaming_response.create(
                 model=self._model,
                 messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
                 response_format=response_format,
                 timeout=openai.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S)),
-            )
+            ) as response:
+                body = read_within(
+                    response.iter_bytes(), deadline=time.monotonic() + timeout_s, most=MAX_ANSWER_BYTES
+                )
         except openai.APITimeoutError:
             raise ModelUnavailableError("timeout", f"no answer in {timeout_s:.1f} s") from None
         except openai.APIConnectionError:
             raise ModelUnavailableError("connection") from None
-        return _read(response.content)
+        return _read(body)
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], Usage]:

@@ -11,6 +11,7 @@ import binascii
 import json
 import math
 import sys
+import time
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +19,15 @@ import urllib3
 from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as HTTPTimeoutError
 
-from turngate.adapters.model_http import status_error
+from turngate.adapters.model_http import read_within, status_error
 from turngate.errors import ModelUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 BATCH = 64
+MAX_ANSWER_BYTES = 4 << 20
+_CHUNK = 1 << 16
 _CONNECT_TIMEOUT_S = 3.0
 _OK = 200
 
@@ -38,6 +41,7 @@ class OpenAIEmbedder:
         self._headers = {"content-type": "application/json"}
         if api_key:
             self._headers["authorization"] = f"Bearer {api_key}"
+        self._timeout_s = timeout_s
         self._timeout = urllib3.Timeout(connect=min(timeout_s, _CONNECT_TIMEOUT_S), read=timeout_s)
         self._pool = urllib3.PoolManager(retries=False)
 
@@ -67,7 +71,9 @@ class OpenAIEmbedder:
                 headers=self._headers,
                 timeout=self._timeout,
                 redirect=False,
+                preload_content=False,
             )
+            answer = self._body(response)
         except NewConnectionError:  # urllib3 counts it among the timeouts
             raise ModelUnavailableError("connection") from None
         except HTTPTimeoutError:
@@ -77,13 +83,26 @@ class OpenAIEmbedder:
         if response.status != _OK:
             raise status_error(response.status, response.headers)
         try:
-            rows = sorted(json.loads(response.data)["data"], key=lambda row: int(row["index"]))
+            rows = sorted(json.loads(answer)["data"], key=lambda row: int(row["index"]))
             if [row["index"] for row in rows] != list(range(len(texts))):
                 raise ModelUnavailableError("empty", f"{len(rows)} vectors for {len(texts)} texts")
             vectors = [_unit(_numbers(row["embedding"])) for row in rows]
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError, binascii.Error):
             raise ModelUnavailableError("empty", "not an embeddings answer") from None
         return iter(vectors)
+
+    def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
+        """The connection is used again after a whole answer, and closed after anything else."""
+        deadline = time.monotonic() + self._timeout_s
+        try:
+            body = read_within(
+                iter(lambda: response.read1(_CHUNK), b""), deadline=deadline, most=MAX_ANSWER_BYTES
+            )
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        return body
 
 
 def _sendable(text: str) -> str:
