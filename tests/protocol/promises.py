@@ -6,6 +6,7 @@ meaning of attributes, and nothing of the code that writes them."""
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from turngate.domain.client_events import stored_frames
@@ -37,6 +38,7 @@ class Conversation:
         self.events: dict[int, Item] = {}
         self.runs: dict[str, Item] = {}
         self.idempotency: dict[str, Item] = {}
+        self.pending: dict[str, Item] = {}
         for key, item in items.items():
             if key.pk != partition:
                 continue
@@ -50,6 +52,8 @@ class Conversation:
                 self.events[int(rest)] = item
             elif kind == "RUN":
                 self.runs[rest] = item
+            elif kind == "PEND":
+                self.pending[rest] = item
             elif kind == "IDEM":
                 self.idempotency[rest] = item
         self.log: dict[str, list[str]] = {
@@ -68,7 +72,12 @@ class Conversation:
 
     @property
     def frames(self) -> list[dict[str, Any]]:
-        return [frame for evt in sorted(self.events) for frame in stored_frames(self.events[evt])]
+        return [frame for evt in sorted(self.events) for frame in _unpacked(self.events[evt]["events"])]
+
+
+@lru_cache(maxsize=4096)
+def _unpacked(events: str | bytes) -> list[dict[str, Any]]:
+    return stored_frames({"events": events})
 
 
 def _find(items: Mapping[Key, Item], pk: str, sk: str) -> Item:
@@ -107,7 +116,7 @@ def gap_free_events(c: Conversation) -> Iterator[str]:
     if c.head is None or numbers != list(range(1, c.head["evt"] + 1)):
         yield f"I18: event numbers {numbers}, HEAD.evt {c.head and c.head['evt']}"
     for last, item in c.events.items():
-        own = [frame["seq"] for frame in stored_frames(item)]
+        own = [frame["seq"] for frame in _unpacked(item["events"])]
         if own != list(range(item["first"], item["last"] + 1)) or item["last"] != last:
             yield f"I18: item EVT {last} holds {own}"
 
@@ -144,6 +153,10 @@ def endings_match(c: Conversation) -> Iterator[str]:
             yield f"I1: {run} is {state}, reply {reply is not None}, told {said[run]} times"
         if state in {"superseded", "cancelled", "timed_out"} and not c.stopped[run]:
             yield f"I15: {run} is {state} and its budget is not stopped"
+        if state in {"completed", "failed"} and item["writer"] != item.get("execution"):
+            yield f"I1: {run} of {item.get('execution')} was ended by {item['writer']}"
+        if state == "timed_out" and item["ended_at"] < item["deadline"]:
+            yield f"I8: {run} was ended before its deadline"
     owners = {item["seq"] for item in c.runs.values()}
     if stray := [seq for seq, kind in c.messages if kind == "R" and seq not in owners]:
         yield f"I1: replies {stray} of no run"
@@ -184,6 +197,14 @@ def nobody_waits_for_nobody(c: Conversation) -> Iterator[str]:
             yield f"I8: {waiting} wait and no run is open"
 
 
+def open_questions_are_listed(c: Conversation) -> Iterator[str]:
+    """HEAD lists exactly the questions that are open, at most four, with the time until which each may be answered."""
+    listed = {each["id"]: each["expires_at"] for each in (c.head or {}).get("open_pending", ())}
+    still_open = {key: item["expires_at"] for key, item in c.pending.items() if item["state"] == "open"}
+    if listed != still_open or len(listed) > 4:
+        yield f"HEAD lists {listed}, open are {still_open}"
+
+
 STATE_CHECKS: tuple[Callable[[Conversation], Iterator[str]], ...] = (
     gap_free_messages,
     gap_free_events,
@@ -193,6 +214,7 @@ STATE_CHECKS: tuple[Callable[[Conversation], Iterator[str]], ...] = (
     each_message_remembered_once,
     debts_are_indexed,
     nobody_waits_for_nobody,
+    open_questions_are_listed,
 )
 
 
