@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SOCKET = "conn-ann"
+MACHINE = read_machine(ROOT / "statemachines" / "turn.asl.yaml")
 QUEUE_URL = "https://queues.invalid/events-to-push"
 WITH_PORTS = (
     accept_message,
@@ -136,10 +137,9 @@ class TurnWorld:
         self.frames_sent: list[dict[str, Any]] = []
         self.ports = self._ports()
         self._load(configuration or config())
-        machine = read_machine(ROOT / "statemachines" / "turn.asl.yaml")
         functions = {f"{name}FunctionArn": name for name in FUNCTIONS}
         self.machine = Interpreter(
-            machine, {**functions, "EventsToPushQueueUrl": QUEUE_URL}, _MachineTasks(self)
+            MACHINE, {**functions, "EventsToPushQueueUrl": QUEUE_URL}, _MachineTasks(self)
         )
 
     def _ports(self) -> Ports:
@@ -160,7 +160,7 @@ class TurnWorld:
 
     def ports_of(self, module: Any) -> Ports:
         """Only what the handler names in `wiring.live`: with anything else it would fail in its Lambda, too."""
-        named = warm_ports(Path(module.__file__))
+        named = list(warm_ports(Path(module.__file__)))
         if module is authorize:
             named.append("tokens")  # built for the first bearer token, if ever
         given = {name: getattr(self.ports, name) for name in ("clock", "ids", *named)}

@@ -308,12 +308,13 @@ def environments_are_exactly_what_ports_need(template: Template) -> Iterator[str
             yield f"{name} is given {sorted(given)}, its ports need {sorted(wanted)}"
 
 
-def warm_ports(handler: Path) -> list[str]:
+@cache
+def warm_ports(handler: Path) -> tuple[str, ...]:
     """The ports that a handler names in `wiring.live(…)`."""
     for node in ast.walk(ast.parse(handler.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "wiring.live":
-            return [str(ast.literal_eval(argument)) for argument in node.args]
-    return []
+            return tuple(str(ast.literal_eval(argument)) for argument in node.args)
+    return ()
 
 
 @cache
