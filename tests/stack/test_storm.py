@@ -64,8 +64,8 @@ def test_nothing_is_lost_said_twice_or_out_of_order(world, report):
     with sweeping(world), ThreadPoolExecutor(AT_ONCE) as pool:
         told = list(pool.map(lambda talker: talk(world, *talker), talkers))
         took = time.monotonic() - began
-        faults = emulator.faults()
         finish(world, told)
+        faults = emulator.faults()
     emulator.clear_faults()
     records = emulator.records()[seen:]
     found = summary(world, told, records, faults)
