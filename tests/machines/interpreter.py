@@ -38,7 +38,7 @@ _MACHINE_FIELDS = {"Comment", "QueryLanguage", "StartAt", "TimeoutSeconds", "Sta
 _PROCESSOR_FIELDS = {"ProcessorConfig", "StartAt", "States"}
 _RULE_FIELDS = {"Comment", "Condition", "Next"}
 _RETRY_FIELDS = {"ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "JitterStrategy"}
-_CATCH_FIELDS = {"ErrorEquals", "Output", "Assign", "Next"}
+_CATCH_FIELDS = {"Comment", "ErrorEquals", "Output", "Assign", "Next"}
 
 
 class UnsupportedMachineError(Exception):

@@ -31,6 +31,7 @@ LAMBDA_ERRORS = {
     "Lambda.AWSLambdaException",
     "Lambda.SdkClientException",
     "Lambda.TooManyRequestsException",
+    "Lambda.ClientExecutionTimeoutException",
     "Lambda.Unknown",
     "Sandbox.Timedout",
     "Runtime.ExitError",
@@ -70,7 +71,7 @@ MORE_SETTINGS = {
 }
 """Settings beyond those of the ports that INIT builds: the verifier of tokens is built for the first token."""
 ALARMS = {
-    "FailedTurnsAlarm": "FailTurnFunction",
+    "FailedTurnsAlarm": "'MetricName': 'FailedTurns'",
     "UndeliveredPushesAlarm": "EventsToPushDeadLetters",
     "UnstartedRunsAlarm": "RunsToStartDeadLetters",
     "SweeperFindingsAlarm": "SweeperFindings",

@@ -230,10 +230,7 @@ UNFENCED = {"Effect": "Allow", "Action": ["dynamodb:GetItem"], "Resource": rules
         ),
         (
             rules.alarms_watch_what_they_say,
-            put(
-                *properties("FailedTurnsAlarm", "Dimensions"),
-                value=[{"Name": "FunctionName", "Value": "other"}],
-            ),
+            put(*properties("FailedTurnsAlarm", "MetricName"), value="Invocations"),
             "FailedTurnsAlarm does not watch",
         ),
         (
