@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ class Backend(Protocol):
     """Who answers the API's requests."""
 
     page_url: str
+    opaque_refusals: bool
 
     def http(self, method: str, target: str, authorization: str | None, body: Frame) -> tuple[int, Frame]: ...
 
@@ -65,7 +67,8 @@ class ApiOrigin(BaseHTTPRequestHandler):
     def _answer(self, status: int, answer: Frame | None) -> None:
         body = b"" if answer is None else json.dumps(answer).encode()
         self.send_response(status)
-        self.send_header("Access-Control-Allow-Origin", self.play.page_url)
+        if not (status == HTTPStatus.FORBIDDEN and self.play.opaque_refusals):
+            self.send_header("Access-Control-Allow-Origin", self.play.page_url)
         self.send_header("Access-Control-Allow-Headers", "Authorization, Content-Type")
         self.send_header("Access-Control-Allow-Methods", "GET, POST")
         self.send_header("Content-Type", "application/json")

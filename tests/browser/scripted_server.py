@@ -60,6 +60,7 @@ class ScriptedServer:
         ]
         self.replay = True
         self.accepting = True
+        self.opaque_refusals = False
         self.refuse_resume: Frame | None = None
         self.connections: list[ServerConnection] = []
         self.closed: queue.Queue[ServerConnection] = queue.Queue()

@@ -233,10 +233,12 @@ def test_a_message_without_acknowledgement_is_repeated_then_given_up(
     assert server.take("message.send") == first
 
 
+@pytest.mark.parametrize("opaque", [False, True], ids=["readable", "without CORS headers"])
 def test_an_identity_the_server_no_longer_takes_is_renewed(
-    open_page: OpenPage, server: ScriptedServer
+    open_page: OpenPage, server: ScriptedServer, opaque: bool
 ) -> None:
     page = open_page()
+    server.opaque_refusals = opaque
     ask(page, "Question")
     server.accept(server.take("message.send"))
     expect(page.locator(".customer .state")).to_have_text("Received")
@@ -250,7 +252,22 @@ def test_an_identity_the_server_no_longer_takes_is_renewed(
     frame = server.take("message.send")
     assert frame["text"] == "Not sent yet"
     assert "conversation_id" not in frame
-    assert server.guests == ["guest:1", "guest:2"]
+    assert len(server.guests) == (3 if opaque else 2)
+
+
+def test_an_identity_is_kept_when_the_network_fails_for_everybody(
+    open_page: OpenPage, server: ScriptedServer
+) -> None:
+    page = open_page()
+    ask(page, "Question")
+    conversation = server.accept(server.take("message.send"))
+    expect(page.locator(".customer .state")).to_have_text("Received")
+    page.context.route("**/v1/**", lambda route: route.abort())
+    server.kill_sockets()
+    expect(page.locator("#connection")).to_have_attribute("data-kind", "waiting")
+    page.context.unroute("**/v1/**")
+    assert server.take_resume()["conversation_id"] == conversation.id
+    assert server.guests == ["guest:1"]
 
 
 def test_a_conversation_the_server_does_not_know_is_left(open_page: OpenPage, server: ScriptedServer) -> None:

@@ -251,6 +251,26 @@ def close_connection_of(guest: Visit) -> None:
     gateway.delete_connection(ConnectionId=ready["data"]["session_id"])
 
 
+def test_an_identity_the_stack_does_not_know_is_replaced(visit: Callable[..., Visit]) -> None:
+    guest = visit()
+    page = guest.page
+    ask(page, "What can you do")
+    guest.until_answered(1)
+    page.evaluate(
+        """() => {
+          const key = "turngate.chat.mall.guest";
+          localStorage[key] = JSON.stringify({ ...JSON.parse(localStorage[key]), token: "guest.forged" });
+        }"""
+    )
+    page.reload()
+    expect(page.locator("#connection")).to_have_attribute("data-kind", "online")
+    expect(page.locator(".notice")).to_contain_text("a new conversation was started")
+    ask(page, "What can you do")
+    guest.until_answered(1)
+    refusal = ("403 (Forbidden)", "blocked by CORS policy", "net::ERR_FAILED")
+    guest.complaints = [each for each in guest.complaints if not any(cause in each for cause in refusal)]
+
+
 @pytest.mark.parametrize(("language", "locale"), [("zh-CN", "zh-CN"), ("en", "en-GB")])
 def test_a_phone_shows_it_all_without_scrolling_sideways(
     visit: Callable[..., Visit], language: str, locale: str

@@ -125,13 +125,29 @@ export class Chat {
     try {
       ticket = await this.api.createTicket(guest.token);
     } catch (error) {
-      if (!(error instanceof ApiError) || !IDENTITY_REFUSED.has(error.status)) throw error;
+      if (!(await this.#isRefusal(error, guest))) throw error;
       guest = await this.#newGuest(guest);
       ticket = await this.api.createTicket(guest.token);
     }
     const url = new URL(ticket.ws_url ?? this.config.ws_url);
     url.searchParams.set("ticket", ticket.ticket);
     return url.href;
+  }
+
+  /**
+   * Whether no ticket was given because of who we are.
+   *
+   * A gateway's own refusal may lack the CORS headers, and then looks like a network that fails. It is taken for a
+   * refusal only where the same server answers a stranger, and us again not.
+   */
+  async #isRefusal(error, guest) {
+    if (error instanceof ApiError) return IDENTITY_REFUSED.has(error.status);
+    if (!(error instanceof TypeError)) return false;
+    await this.api.createGuest(this.account, this.language());
+    return this.api.createTicket(guest.token).then(
+      () => false,
+      (again) => again instanceof TypeError || IDENTITY_REFUSED.has(again.status),
+    );
   }
 
   async #newGuest(former) {
