@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from turngate.domain.anchoring import is_planted
 from turngate.domain.figures import codes_in, names_kept, negates, numbers_in, turns_around
 from turngate.domain.prompting import ModelRequest, array_of, as_user_message, strict_object
 from turngate.domain.shapes import Candidate, Frozen, ProposedReply, SubQuestion, Understanding
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import HistoryMessage, TurnInput
 
 MAX_SUB_QUESTIONS = 6
-MAX_DISCARDED = 20
-"""Entries of an understanding's `discarded`; beyond it the counts alone tell."""
+MAX_DISCARDED = 6
+"""Entries of one code in an understanding's `discarded`; beyond it the counts alone tell."""
 _NO_REPLY = "none"
 _DISCARDED_CHARS = 64
 _LEAST_TEXT_ALLOWED = 500
@@ -52,9 +53,9 @@ class Reading(Frozen):
     """What was believed of an answer, and why the rest was not.
 
     `dropped` counts by code: `unknown_intent`, `bad_score`, `bad_candidate`, `surplus_candidate`, `bad_sub_question`,
-    `surplus_sub_question`. `drift` names what the wording lost or invented: `number_lost`, `number_added`,
-    `code_lost`, `code_added`, `name_lost`, `negation_lost`, `negation_added`, `direction_changed`. Neither holds any
-    text (F-355)."""
+    `surplus_sub_question`, `planted_sub_question`. `drift` names what the wording lost or invented: `number_lost`,
+    `number_added`, `code_lost`, `code_added`, `name_lost`, `negation_lost`, `negation_added`, `direction_changed`.
+    Neither holds any text (F-355)."""
 
     understanding: Understanding
     dropped: dict[str, int]
@@ -137,7 +138,7 @@ def read_understanding(
     longest = max(_LEAST_TEXT_ALLOWED, 2 * len(turn_input.text))
     known = {intent.id for intent in governed.intents}
     read = (_read_sub_question(e, known, governed.routing.max_candidates, longest, dropped) for e in entries)
-    subs = [sub for sub in read if sub is not None]
+    subs = _without_planted([sub for sub in read if sub is not None], turn_input, history, dropped)
     if len(subs) > MAX_SUB_QUESTIONS:
         dropped.counts["surplus_sub_question"] = len(subs) - MAX_SUB_QUESTIONS
         subs = subs[:MAX_SUB_QUESTIONS]
@@ -176,6 +177,20 @@ def _unusable(reason: str, dropped: _Dropped) -> Reading:
     return Reading(understanding=failed, dropped=dropped.by_code())
 
 
+def _without_planted(
+    subs: list[SubQuestion], turn_input: TurnInput, history: Sequence[HistoryMessage], dropped: _Dropped
+) -> list[SubQuestion]:
+    """Without sub-questions that somebody else's words put into the customer's mouth, unless nothing else is there."""
+    said = "\n".join([turn_input.text, *(m.text for m in history if m.role == "customer")])
+    others = "\n".join(m.text for m in history if m.role != "customer")
+    own = [sub for sub in subs if not is_planted(sub.text, said, others)]
+    if not own:
+        return subs
+    for _ in range(len(subs) - len(own)):
+        dropped.add("planted_sub_question")
+    return own
+
+
 class _Dropped:
     """What was not believed: counts by code, and for the trace the first few with what they named."""
 
@@ -186,7 +201,8 @@ class _Dropped:
     def add(self, code: str, what: object = "") -> None:
         self.counts[code] += 1
         entry = f"{code}:{str(what)[:_DISCARDED_CHARS]}" if what != "" else code
-        if entry not in self.what and len(self.what) < MAX_DISCARDED:
+        same = sum(1 for other in self.what if other.partition(":")[0] == code)
+        if entry not in self.what and same < MAX_DISCARDED:
             self.what.append(entry)
 
     def by_code(self) -> dict[str, int]:
