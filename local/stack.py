@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -16,13 +17,15 @@ from typing import TYPE_CHECKING
 
 from local.chat_client import ChatClient, welcome
 from local.deploy import Emulator, build, deploy, start_emulator
-from local.tenants import Loader, read_mall
+from local.tenants import MALL, Loader, private_collections, read_tenant
 from turngate.adapters.dynamodb.store import DynamoDBConversationStore
 from turngate.adapters.openai_embeddings import OpenAIEmbedder
 from turngate.adapters.s3 import S3Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from local.deploy import EmulatorSettings
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO_MODEL = "turngate-demo"
@@ -47,6 +50,7 @@ class ModelEndpoint:
     api_key: str = "none"
     embedding_base_url: str = ""
     embedding_name: str = ""
+    embedding_api_key: str = "none"
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -56,7 +60,7 @@ class ModelEndpoint:
             "ModelApiKey": self.api_key,
             "EmbeddingBaseUrl": self.embedding_base_url or self.base_url,
             "EmbeddingModel": self.embedding_name or self.name,
-            "EmbeddingApiKey": self.api_key if not self.embedding_base_url else "none",
+            "EmbeddingApiKey": self.embedding_api_key if self.embedding_base_url else self.api_key,
         }
 
 
@@ -85,7 +89,8 @@ class Stack:
 
 def model_from_environment(environment: Mapping[str, str]) -> ModelEndpoint | None:
     """The endpoint that MODEL_BASE_URL, MODEL_NAME and MODEL_API_KEY name; None for the offline demo model.
-    Embeddings stay with the demo model unless EMBEDDING_BASE_URL and EMBEDDING_MODEL are given too."""
+    Embeddings stay with the demo model unless EMBEDDING_BASE_URL and EMBEDDING_MODEL (and EMBEDDING_API_KEY) are given
+    too. Raises ModelSettingsError for half of either."""
     base_url = environment.get("MODEL_BASE_URL", "")
     name = environment.get("MODEL_NAME", "")
     if not base_url and not name:
@@ -94,25 +99,34 @@ def model_from_environment(environment: Mapping[str, str]) -> ModelEndpoint | No
         raise ModelSettingsError(
             "set MODEL_BASE_URL and MODEL_NAME together (and MODEL_API_KEY if it needs one)"
         )
+    embedding_url, embedding_model = (
+        environment.get("EMBEDDING_BASE_URL", ""),
+        environment.get("EMBEDDING_MODEL", ""),
+    )
+    if bool(embedding_url) != bool(embedding_model):
+        raise ModelSettingsError("set EMBEDDING_BASE_URL and EMBEDDING_MODEL together, or neither")
     return ModelEndpoint(
         base_url=base_url,
         name=name,
         api_key=environment.get("MODEL_API_KEY", "") or "none",
-        embedding_base_url=environment.get("EMBEDDING_BASE_URL", ""),
-        embedding_name=environment.get("EMBEDDING_MODEL", ""),
+        embedding_base_url=embedding_url,
+        embedding_name=embedding_model,
+        embedding_api_key=environment.get("EMBEDDING_API_KEY", "") or "none",
     )
 
 
 @contextlib.contextmanager
 def demo_model() -> Iterator[ModelEndpoint]:
     """The offline demo model as a process of its own, on a free port of 127.0.0.1."""
+    errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed with the process below
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
         [str(ROOT / ".venvs/demo-model/bin/python"), "-m", "local.demo_model", "--port", "0"],
         cwd=ROOT,
         env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,  # Ctrl-C is for whoever started the stack; it stops this one in its turn
         text=True,
     )
     try:
@@ -120,7 +134,9 @@ def demo_model() -> Iterator[ModelEndpoint]:
             raise DemoModelError("no output")
         line = process.stdout.readline()
         if not line.startswith("listening on "):
-            raise DemoModelError(f"the demo model did not start: {line}{process.stdout.read()}")
+            process.wait()
+            errors.seek(0)
+            raise DemoModelError(f"the demo model did not start: {line}{errors.read()[-2000:]}")
         yield ModelEndpoint(base_url=line.removeprefix("listening on ").strip(), name=DEMO_MODEL)
     finally:
         process.terminate()
@@ -130,6 +146,7 @@ def demo_model() -> Iterator[ModelEndpoint]:
             process.kill()
         if process.stdout is not None:
             process.stdout.close()
+        errors.close()
 
 
 @contextlib.contextmanager
@@ -139,6 +156,7 @@ def run_stack(
     observe: bool = False,
     work_dir: Path | None = None,
     parameters: Mapping[str, str] | None = None,
+    settings: EmulatorSettings | None = None,
     say: Callable[[str], None] = lambda _line: None,
 ) -> Iterator[Stack]:
     """Build, start, deploy, load; stop everything when the block ends. `say` hears one line a step."""
@@ -149,7 +167,7 @@ def run_stack(
         offline = running.enter_context(demo_model())
         step.done("started the offline demo model")
         endpoint = _complete(model, offline)
-        emulator = running.enter_context(start_emulator(work_dir=work_dir, observe=observe))
+        emulator = running.enter_context(start_emulator(settings, work_dir=work_dir, observe=observe))
         step.done("started the AWS emulator on 127.0.0.1")
         given = {
             "ExecuteApiBaseUrl": f"{emulator.endpoint}/_aws/execute-api",
@@ -159,8 +177,8 @@ def run_stack(
         outputs = deploy(built, emulator, _STACK_NAME, given)
         step.done("deployed the stack")
         stack = _stack(emulator, outputs, endpoint)
-        config, collections = read_mall()
-        counts = stack.loader.load(config, collections)
+        config, collections = read_tenant(MALL)
+        counts = stack.loader.load(config, collections, private=private_collections(MALL))
         step.done(
             f"loaded tenant {config.account}: {sum(counts.values())} documents, {len(counts)} collections"
         )

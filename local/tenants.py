@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from turngate.adapters.knowledge_files import DirectoryFiles
 from turngate.adapters.sqlite_knowledge import SqliteKnowledge
 from turngate.domain import keys
-from turngate.domain.config import AssistantConfig, validate_config
+from turngate.domain.config import AssistantConfig
 from turngate.domain.knowledge import Document, decode_document, publishable
 from turngate.domain.transaction import Put, Transaction
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILT = ROOT / ".local" / "knowledge"
+MALL = ROOT / "examples" / "mall"
 VERSION = 1
 
 
@@ -41,14 +42,19 @@ class Loader:
         self._files = files
         self._embedder = embedder
 
-    def load(self, config: AssistantConfig, collections: dict[str, list[Document]]) -> dict[str, int]:
-        """Publish and activate version 1 of everything; the number of documents per collection."""
-        findings = validate_config(config, dict.fromkeys(collections, True))
-        if findings:
-            raise TenantError("; ".join(f"{each.path}: {each.message}" for each in findings))
+    def load(
+        self,
+        config: AssistantConfig,
+        collections: dict[str, list[Document]],
+        *,
+        private: frozenset[str] = frozenset(),
+    ) -> dict[str, int]:
+        """Publish and activate version 1 of everything; the number of documents per collection. `private` names the
+        collections that the public fallback must not reach (F-123)."""
+        public = {name: name not in private for name in collections}
+        put_config(self._store, config, VERSION, collections=public)
         for name, documents in collections.items():
             self._publish(config.account, name, documents)
-        put_config(self._store, config, VERSION)
         activate_knowledge(self._store, config.account, dict.fromkeys(collections, VERSION))
         activate_config(self._store, config.account, VERSION)
         return {name: len(documents) for name, documents in collections.items()}
@@ -71,14 +77,20 @@ class Loader:
         self._store.write(account, Transaction("knowledge_version", (Put("version", key, item),)))
 
 
-def read_mall() -> tuple[AssistantConfig, dict[str, list[Document]]]:
-    """The example tenant: examples/mall."""
-    folder = ROOT / "examples" / "mall"
+def read_tenant(folder: Path) -> tuple[AssistantConfig, dict[str, list[Document]]]:
+    """A tenant's folder: config.json, and documents/<collection>/*.md."""
     collections = {
         each.name: [read_document(path) for path in sorted(each.glob("*.md"))]
         for each in sorted((folder / "documents").iterdir())
     }
     return _config(folder / "config.json"), collections
+
+
+def private_collections(folder: Path) -> frozenset[str]:
+    """What collections.json of a tenant's folder keeps from the public fallback; without the file nothing."""
+    path = folder / "collections.json"
+    named = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return frozenset(name for name, about in named.items() if not about["public"])
 
 
 def read_bank(documents: Path) -> tuple[AssistantConfig, dict[str, list[Document]]]:

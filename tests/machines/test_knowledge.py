@@ -9,7 +9,7 @@ import pytest
 from tests.machines.grammar import grammar_violations
 from tests.machines.paths import KNOWLEDGE, STATED
 from tests.machines.scripts import phrases, reads
-from tests.machines.tenant import ACCOUNT, GUEST
+from tests.machines.tenant import ACCOUNT, DOCUMENTS, GUEST
 from tests.protocol.world import START
 from turngate.domain import keys
 
@@ -211,7 +211,9 @@ def test_a_turn_keeps_the_configuration_it_was_pinned_to(story) -> None:
 
     other = config_document() | {"out_of_scope_reply": both("不行。", "No.")}
     world = story(reads(("Bake a cake", {})), reads(("Bake a cake", {})))
-    put_config(world.store, AssistantConfig.model_validate(other), 2)
+    put_config(
+        world.store, AssistantConfig.model_validate(other), 2, collections=dict.fromkeys(DOCUMENTS, True)
+    )
     world.before["Understand"] = lambda: activate_config(world.store, ACCOUNT, 2)
     for _ in range(2):
         world.say("Bake a cake")

@@ -174,7 +174,7 @@ class TurnWorld:
     def _load(self, configuration: AssistantConfig) -> None:
         for name, documents in DOCUMENTS.items():
             self.knowledge.put_version(ACCOUNT, name, 1, documents, self.embedder)
-        put_config(self.store, configuration, 1)
+        put_config(self.store, configuration, 1, collections=dict.fromkeys(DOCUMENTS, True))
         activate_config(self.store, ACCOUNT, 1)
         activate_knowledge(self.store, ACCOUNT, dict.fromkeys(DOCUMENTS, 1))
 

@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from local.chat_client import ChatError
-from local.tenants import read_document, read_mall
+from local.tenants import MALL, read_document, read_tenant
 from turngate.domain import keys
 from turngate.domain.fence import NO_ACCOUNT
 from turngate.domain.knowledge import MAX_DOCUMENT_BYTES, Document
@@ -200,7 +200,7 @@ def limited(chat):
     ],
 )
 def test_a_bad_document_publishes_nothing(world, text, code):
-    mall, collections = read_mall()
+    mall, collections = read_tenant(MALL)
     config = mall.model_copy(update={"account": f"papers-{code}"})
     first = next(iter(collections))
     bad = Document.model_construct(document_id="bad", title="Bad", text=text)
@@ -222,10 +222,10 @@ def test_a_file_that_is_no_text_is_refused_by_its_code(tmp_path, raw, code):
 @pytest.mark.invariant("I12")
 @pytest.mark.covers("F-632", "F-634")
 def test_a_missing_index_is_a_stated_degradation(world):
-    config = read_mall()[0].model_copy(update={"account": "bare"})
+    config = read_tenant(MALL)[0].model_copy(update={"account": "bare"})
     store = world.stack.store
-    put_config(store, config, 1)
-    activate_knowledge(store, "bare", dict.fromkeys(read_mall()[1], 1))
+    put_config(store, config, 1, collections=dict.fromkeys(read_tenant(MALL)[1], True))
+    activate_knowledge(store, "bare", dict.fromkeys(read_tenant(MALL)[1], 1))
     activate_config(store, "bare", 1)
     chat = world.guest("bare").chat()
     reply = chat.ask("How long do refunds take?")

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from bench.turn_costs import count, dollars_per_1000, table_of
-from local.tenants import read_mall
+from local.tenants import MALL, read_tenant
 from tests.stack.world import seed_turns
 from turngate.domain import keys
 from turngate.domain.shapes import TenantContext
@@ -23,7 +23,7 @@ CYCLE = 10
 
 def earlier_turns():
     """What was said before: questions of the mall's intents, and the beginnings of its documents as replies."""
-    config, collections = read_mall()
+    config, collections = read_tenant(MALL)
     questions = [intent.examples[0] for intent in config.intents][:CYCLE]
     documents = [documents[0] for documents in collections.values()] + [
         documents[1] for documents in collections.values()

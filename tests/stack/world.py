@@ -104,9 +104,10 @@ class World:
             UserPoolId=pool, Username=name, UserAttributes=attributes, MessageAction="SUPPRESS"
         )
         identity.admin_set_user_password(UserPoolId=pool, Username=name, Password=PASSWORD, Permanent=True)
-        answer = identity.initiate_auth(
+        answer = identity.admin_initiate_auth(
+            UserPoolId=pool,
             ClientId=app,
-            AuthFlow="USER_PASSWORD_AUTH",
+            AuthFlow="ADMIN_USER_PASSWORD_AUTH",
             AuthParameters={"USERNAME": name, "PASSWORD": PASSWORD},
         )
         return str(answer["AuthenticationResult"]["IdToken"])

@@ -67,6 +67,7 @@ PROBLEMS: dict[str, Problem] = {
     "knowledge_version_exists": Problem(
         409, "这个资料版本已存在且内容不同。", "This version exists with other content."
     ),
+    "config_invalid": Problem(422, "配置不正确。", "The configuration is not valid."),
     "version_conflict": Problem(409, "这个版本已存在且内容不同。", "This version exists with other content."),
 }
 

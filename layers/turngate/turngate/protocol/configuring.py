@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turngate.domain import keys
-from turngate.domain.config import AssistantConfig
+from turngate.domain.config import AssistantConfig, validate_config
 from turngate.domain.transaction import Absent, Check, Equals, Exists, Item, Put, Term, Transaction
 from turngate.errors import BrokenInvariantError, ConditionFailedError, RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from turngate.ports import ConversationStore
 
 _CACHE_SIZE = 32
@@ -33,9 +35,16 @@ def load_config(store: ConversationStore, account: str, version: int) -> Assista
     return config
 
 
-def put_config(store: ConversationStore, config: AssistantConfig, version: int) -> None:
-    """Store one version. The same version with the same content is fine; with other content it is refused with
-    `version_conflict`."""
+def put_config(
+    store: ConversationStore, config: AssistantConfig, version: int, *, collections: Mapping[str, bool]
+) -> None:
+    """Store one version, validated against the account's collections (name → whether it is public).
+
+    The same version with the same content is fine. Raises RefusedError `version_conflict` for other content, and
+    `config_invalid` with what is wrong and where."""
+    findings = validate_config(config, collections)
+    if findings:
+        raise RefusedError("config_invalid", "; ".join(f"{each.path}: {each.message}" for each in findings))
     document = config.model_dump_json()
     key = keys.config_version(config.account, version)
     item: Item = {"entity": "config", "version": version, "config": document, "status": "READY"}
