@@ -39,10 +39,6 @@ class Unanswered:
     usage: Usage
     tries: int
 
-    @property
-    def stopped(self) -> bool:
-        return self.reason.startswith("stopped:")
-
 
 def ask(
     model: ModelClient,

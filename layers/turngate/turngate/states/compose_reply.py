@@ -35,7 +35,6 @@ class ComposeRequest(Frozen):
 class ComposedReply(Frozen):
     draft: Draft
     usage: Usage
-    stopped: bool = False
 
 
 def compose_reply(request: ComposeRequest, ports: Ports) -> ComposedReply:
@@ -53,7 +52,7 @@ def compose_reply(request: ComposeRequest, ports: Ports) -> ComposedReply:
     draft = draft_of(composed, request.governance, language, request.input.truncated)
     _write_log(ports, request, composed, reply, started)
     usage = request.usage.plus(reply.usage) if reply is not None else request.usage
-    return ComposedReply(draft=draft, usage=usage, stopped=isinstance(reply, Unanswered) and reply.stopped)
+    return ComposedReply(draft=draft, usage=usage)
 
 
 def _phrase(ports: Ports, request: ComposeRequest, prompt: ModelRequest) -> Answered | Unanswered:

@@ -32,11 +32,8 @@ class UnderstandRequest(Frozen):
 
 
 class Understood(Frozen):
-    """`stopped`: the run was ended from outside, so nothing further may be spent on it."""
-
     understanding: Understanding
     usage: Usage
-    stopped: bool = False
 
 
 def understand(request: UnderstandRequest, ports: Ports) -> Understood:
@@ -68,5 +65,4 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
         },
     )
     ports.store.put_all(turn.account, [run_log.entry(turn.account, turn.run, event)])
-    stopped = not isinstance(reply, Answered) and reply.stopped
-    return Understood(understanding=reading.understanding, usage=reply.usage, stopped=stopped)
+    return Understood(understanding=reading.understanding, usage=reply.usage)
