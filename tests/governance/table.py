@@ -27,7 +27,7 @@ from turngate.wiring import Ports
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from turngate.domain.route_trace import PartRuling
+    from turngate.domain.route_trace import PartRuling, RouteTrace
     from turngate.domain.shapes import Understanding
 
     Understands = Callable[[TurnInput, GovernanceSlice, Resumption], Understanding]
@@ -154,12 +154,12 @@ def ruled(
         resumption, spoken = resumed.resumption, resumed.input
         if resumed.kind == "resumed":
             ruling = govern(spoken, None, slice_, tenant, resumption)
-            return _columns(row, ruling), ruling
+            return columns(row, ruling.trace), ruling
         if resumed.kind == "fixed":
             return ("ROUTED", "rule", "new"), None
     understanding = understands(spoken, slice_, resumption or Resumption())
     ruling = govern(spoken, understanding, slice_, tenant, resumption)
-    return _columns(row, ruling), ruling
+    return columns(row, ruling.trace), ruling
 
 
 def _resume(row: Row, spoken: TurnInput):  # type: ignore[no-untyped-def]  # ResumedTurn, named by the state
@@ -185,9 +185,9 @@ def _resume(row: Row, spoken: TurnInput):  # type: ignore[no-untyped-def]  # Res
     return resume_pending(request, Ports(store=store, clock=FixedClock(NOW)))
 
 
-def _columns(row: Row, ruling: Ruling) -> tuple[str, str, str]:
-    parts = ruling.trace.parts
-    reply = "-"
+def columns(row: Row, trace: RouteTrace) -> tuple[str, str, str]:
+    """What a trace says, as the table writes it."""
+    parts, reply = trace.parts, "-"
     if row.before != "-":
         reply = next((_reply(part) for part in parts if part.resumed is not None), "new")
     return " + ".join(p.outcome for p in parts), " + ".join(_resource(p) for p in parts), reply
@@ -207,7 +207,8 @@ def _resource(part: PartRuling) -> str:
     if part.contract is not None:
         return part.contract.resource_name
     certain = part.route_kind == "FIXED" and part.resumed is None
-    return f"rule:{part.resource_name}" if certain else "-"
+    rules = part.resource_name.split(",") if certain else []
+    return " + ".join(f"rule:{rule}" for rule in rules) or "-"
 
 
 def said(*texts: str, language: str = "zh-CN") -> TurnInput:
