@@ -3,6 +3,7 @@
     python -m tools.routing_eval                      everything, about two minutes
     python -m tools.routing_eval table                the table of utterances (tests/governance), both halves apart
     python -m tools.routing_eval clinc150 banking77   public data, from ../shared/data (--data)
+    python -m tools.routing_eval cost                 CPU of governance per ruling; no model is needed
 
 The model is the one of MODEL_BASE_URL (MODEL_NAME, MODEL_API_KEY) or, without it, the offline demo model, which is
 started for the run. Each question goes through the product's own prompt, reading and governance. Samples are drawn
@@ -87,10 +88,14 @@ class Data:
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="routing_eval", description="understanding and governance, apart")
-    parser.add_argument("which", nargs="*", help="table, clinc150, banking77; nothing means all")
+    parser.add_argument("which", nargs="*", help="table, clinc150, banking77, cost; nothing means all")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     options = parser.parse_args(argv)
-    which = options.which or ["table", "clinc150", "banking77"]
+    which = options.which or ["cost", "table", "clinc150", "banking77"]
+    if "cost" in which:
+        report_cost()
+    if which == ["cost"]:
+        return 0
     with model_from_environment() as model:
         if "table" in which:
             report_table(model)
@@ -131,6 +136,51 @@ def understand(
         timeout_s=60,
     )
     return read_understanding(answer, governed, spoken).understanding
+
+
+def report_cost() -> None:
+    """CPU of a ruling with the mall's slice: the rules alone, and all that the function does with its payload."""
+    from functions.turn.govern import handler  # noqa: PLC0415 - only this report needs the handler
+    from tests.governance.table import governed, read_script  # noqa: PLC0415 - only this report needs the tests' files
+    from turngate.states.govern import GovernRequest  # noqa: PLC0415 - as above
+
+    slice_ = governed("mall")
+    known = {intent.id for intent in slice_.intents}
+    script = [subs for _, subs in read_script("scripted") if subs and all(set(s) <= known for _, s in subs)]
+    payloads = []
+    for subs in script:
+        understanding = {
+            "status": "OK",
+            "rewritten": subs[0][0],
+            "sub_questions": [
+                {"text": text, "candidates": [{"id": i, "score": s} for i, s in scores.items()]}
+                for text, scores in subs
+            ],
+        }
+        spoken = {
+            "messages": [{"message_seq": 1, "text": " ".join(text for text, _ in subs)}],
+            "language": "en",
+        }
+        tenant, governance = TENANT.model_dump(mode="json"), slice_.model_dump(mode="json")
+        payloads.append(
+            {"input": spoken, "tenant": tenant, "understanding": understanding, "governance": governance}
+        )
+    requests = [GovernRequest.model_validate(payload) for payload in payloads]
+
+    def milliseconds(act: Callable[[], object]) -> float:
+        act()
+        began = time.process_time()
+        act()
+        return (time.process_time() - began) * 1000 / len(payloads)
+
+    rules = milliseconds(lambda: [govern(r.input, r.understanding, r.governance, r.tenant) for r in requests])
+    whole = milliseconds(lambda: [handler.lambda_handler(payload, None) for payload in payloads])
+    parts = sum(len(subs) for subs in script)
+    size = len(json.dumps(payloads[0]["governance"], ensure_ascii=False).encode())
+    print(
+        f"govern: {rules:.2f} ms CPU a turn for the rules ({len(payloads)} turns, {parts} parts), {whole:.2f} ms with"
+        f" reading and writing its payload (slice {size} bytes)"
+    )
 
 
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────────────
