@@ -9,6 +9,8 @@ import argparse
 import os
 import socket
 
+from local.orphans import end_with_parent
+
 HOST = "127.0.0.1"
 
 
@@ -25,6 +27,7 @@ def main() -> None:
     from local.demo_model.app import DemoModel, build_app  # noqa: PLC0415 - after the variables
     from local.demo_model.encoder import SentenceEncoder  # noqa: PLC0415 - after the variables
 
+    end_with_parent()
     encoder = SentenceEncoder()
     encoder.encode(["ready"])  # loads the weights now instead of in the first request
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:

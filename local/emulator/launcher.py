@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from local.emulator import stock
 from local.emulator.settings import EmulatorSettings, SettingsError
+from local.orphans import end_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,7 @@ def serve(settings: EmulatorSettings) -> None:
     from local.emulator.patches import PatchContext, apply_patches  # noqa: PLC0415
     from local.emulator.patches.lambda_ import close_pools  # noqa: PLC0415
 
+    end_with_parent()
     observer = None if settings.observe_file is None else Observer(settings.observe_file)
     application = stock.module("app").app
     apply_patches(PatchContext(settings, observer), settings.without)

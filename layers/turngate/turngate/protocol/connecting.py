@@ -67,7 +67,7 @@ def remember_connection(
     }
     of_principal = keys.connection(tenant.account, tenant.principal, connection_id)
     store.put_all(tenant.account, [(of_principal, row)])
-    reverse: Item = {"entity": "reverse_connection", "account": tenant.account, **row}
+    reverse: Item = {**row, "entity": "reverse_connection", "account": tenant.account}
     store.put_all(NO_ACCOUNT, [(keys.reverse_connection(connection_id), reverse)])
 
 
