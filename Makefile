@@ -95,5 +95,8 @@ test-browser: setup  ## the chat page in headless Chromium
 hit-rate: setup  ## right document in the top 5, for the bank's thirty questions
 	$(PY) -m tools.hit_rate
 
+screenshots: setup  ## docs/screenshots from the real demo, by hand
+	$(PY) -m tests.browser.screenshots
+
 .PHONY: help setup setup-system lock doctor demo demo-check deploy lint check features test test-unit test-machines \
-        test-stack test-browser hit-rate
+        test-stack test-browser hit-rate screenshots
