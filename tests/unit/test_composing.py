@@ -398,3 +398,16 @@ def test_whatever_the_model_says_a_source_was_retrieved_for_a_part_and_the_reply
     assert draft.content.strip()
     assert len(draft.content.encode()) <= MAX_CONTENT_BYTES
     assert "8 天" not in draft.content and "已为您" not in draft.content
+
+
+def test_without_a_result_the_customer_is_asked_for_more_where_the_assistant_is_set_so() -> None:
+    """Part of F-106; handing over at once needs the hand-off of the assistant, which is not built yet."""
+    routing = governed().routing.model_copy(update={"no_result": "clarify"})
+    asking = governed().model_copy(update={"routing": routing})
+    nothing = PartResult(part_id="p1", status="nothing_found")
+    draft = compose((part(),), (nothing,), (), None, asking, "zh-CN")
+    assert (draft.content, draft.outcome) == ("资料里没有。\n请说具体些。", "ask_for_clarification")
+    declined = compose(
+        (part(),), (found("p1.E1"),), (piece(),), {"parts": [said("", outcome="decline")]}, asking, "zh-CN"
+    )
+    assert declined.outcome == "ask_for_clarification"

@@ -221,8 +221,18 @@ def _compose_part(
     if result.status == "unavailable" or (result.status == "found" and not pieces):
         return Composed(**same, outcome="decline", origin="stated_failure", text=words.of("model_down_reply"))
     if result.status != "found":
-        return Composed(**same, outcome="decline", origin="fixed", text=words.of("no_evidence_reply"))
+        return _without_result(same, words)
     return _phrased(same, pieces, replies.get(part.part_id), words)
+
+
+def _without_result(same: dict[str, Any], words: _Words, check: str = "") -> Composed:
+    """Our documents do not say; what follows from that is the assistant's policy (F-106)."""
+    if words.governed.routing.no_result == "clarify":
+        text = f"{words.of('no_evidence_reply')}\n{words.of('clarify_reply')}"
+        return Composed(**same, outcome="ask_for_clarification", origin="fixed", text=text, check=check)
+    return Composed(
+        **same, outcome="decline", origin="fixed", text=words.of("no_evidence_reply"), check=check
+    )
 
 
 def _phrased(
@@ -234,8 +244,7 @@ def _phrased(
     used = tuple(piece for piece in pieces if isinstance(refs, list) and piece.ref in refs)
     check = objection(same["question"], text, used, reply)
     if check in ("no_known_ref", "declined"):
-        text = words.of("no_evidence_reply")
-        return Composed(**same, outcome="decline", origin="fixed", text=text, check=check)
+        return _without_result(same, words, check)
     if check:
         best = (used or pieces)[0]
         text = words.quote(best)
