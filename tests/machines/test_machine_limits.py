@@ -31,10 +31,10 @@ def largest_configuration() -> AssistantConfig:
     """One whose slice is as large as a configuration may be saved."""
     document = config_document()
     for intent in document["intents"]:
-        intent["description"] = {"zh-CN": "", "en": ""}
+        intent["description"] = {"zh-CN": "-", "en": "-"}
     base = AssistantConfig.model_validate(document)
     room = MAX_SLICE_BYTES - len(governance_slice(base).model_dump_json().encode())
-    document["intents"][0]["description"]["zh-CN"] = "述" * (room // 3)
+    document["intents"][0]["description"]["zh-CN"] += "述" * (room // 3)
     return AssistantConfig.model_validate(document)
 
 
