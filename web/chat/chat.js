@@ -189,11 +189,13 @@ export class Chat {
   #sessionReady(event) {
     const limit = event.data.limits?.text_bytes;
     if (Number.isInteger(limit) && limit > 0) this.textLimit = limit;
-    if (this.record.conversation_id && event.data.last_seq === 0 && this.log.lastSeq > 0) {
+    // a socket that was opened before the conversation had a name is told nothing about it
+    const ours = (event.conversation_id ?? null) === (this.record.conversation_id ?? null);
+    if (ours && this.record.conversation_id && event.data.last_seq === 0 && this.log.lastSeq > 0) {
       this.#loseConversation("conversation_gone");
     }
     this.#ready = true;
-    this.#expect(event.data.last_seq);
+    if (ours) this.#expect(event.data.last_seq);
     this.outbox.flush();
   }
 
@@ -213,13 +215,13 @@ export class Chat {
 
   /** A frame of the log or of a run. Until the first `message.accepted` names our conversation, others are held back. */
   #event(event) {
-    this.gate.observe(event);
     if (event.type === "message.accepted") this.#acknowledged(event);
     if (!this.record.conversation_id) {
       if (this.#early.length < MOST_EARLY_FRAMES) this.#early.push(event);
       return;
     }
     if (event.conversation_id && event.conversation_id !== this.record.conversation_id) return;
+    this.gate.observe(event); // an epoch counts in its own conversation only
     if (event.seq === null) {
       if (this.gate.admits(event)) this.conversation.apply(event);
       return;
