@@ -9,8 +9,10 @@ PYTEST := $(VENV)/bin/pytest
 MEASURED := $(PY) -m tools.measured
 LAYERS := base model search identity
 VENVS := $(VENV) .venvs/emulator .venvs/sam .venvs/runtime .venvs/demo-model
-SUITES := tests/unit tests/protocol tests/machines tests/functions tests/wire tests/examples tests/tools \
-          tests/template tests/contract tests/model tests/demo_model tests/emulator tests/races tests/stack tests/browser
+# every folder of tests/, the quick ones first; `make check` fails when one is missing here
+SUITES := tests/unit tests/protocol tests/machines tests/functions tests/wire tests/governance tests/examples \
+          tests/tools tests/template tests/contract tests/model tests/demo_model tests/emulator tests/races \
+          tests/stack tests/faults tests/browser
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -65,6 +67,8 @@ lint: $(VENV)/.installed  ## format and lint, mending what can be mended
 	$(VENV)/bin/ruff check --fix .
 
 check: $(VENV)/.installed  ## everything static: format, lint, types, layers, generated pages, the inventory's marks
+	@diff <(printf '%s\n' $(SUITES) | sort) <(find tests -mindepth 1 -maxdepth 1 -type d -not -name '__*' | sort) \
+	  || { echo "SUITES in the Makefile and the folders of tests/ differ"; exit 1; }
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
@@ -78,7 +82,7 @@ features: $(VENV)/.installed  ## covered/total of the inventory, per group and l
 test: setup  ## check, then every suite this machine can run; what it cannot is named with what to install
 	@$(MAKE) --no-print-directory check
 	@$(MAKE) --no-print-directory setup-system || true
-	@$(MEASURED) $(PYTEST) $(wildcard $(SUITES))
+	@$(MEASURED) $(PYTEST) $(SUITES)
 
 test-unit: $(VENV)/.installed  ## domain and protocol, under a minute, no network
 	$(PYTEST) tests/unit tests/protocol
