@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import shutil
 import sqlite3
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +84,11 @@ class Bucket:
         if Bucket != "b" or Key not in self.objects:
             raise refused("NoSuchKey", 404)
         data, metadata = self.objects[Key]
-        return {"Body": Stream(data[:-1] if self.damage else data), "Metadata": metadata}
+        return {
+            "Body": Stream(data[:-1] if self.damage else data),
+            "Metadata": metadata,
+            "ContentLength": len(data),
+        }
 
     def _reach(self) -> None:
         if self.unreachable:
@@ -494,6 +500,23 @@ def test_an_object_is_fetched_once_and_checked(tmp_path, bucket):
         assert found(restarted, "退货")[0] == "returns-zh"
     assert bucket.reads == 2
     assert [path.name for path in (tmp_path / "reader" / "a" / "help").iterdir()] == ["1.sqlite"]
+
+
+def test_a_cache_that_is_full_lets_the_oldest_versions_go(tmp_path, bucket):
+    with SqliteKnowledge(S3Files(bucket, "b", tmp_path / "writer")) as writer:
+        for version in (1, 2, 3):
+            writer.put_version("a", "help", version, DOCUMENTS, None)
+    size = len(bucket.objects["knowledge/a/help/1.sqlite"][0])
+    files = S3Files(bucket, "b", tmp_path / "cache", most_cached_bytes=2 * size + 100)
+    for age, version in ((3, 1), (2, 2)):
+        past = time.time() - age
+        os.utime(files.path("a", "help", version), (past, past))
+    files.path("a", "help", 3)
+    assert sorted(path.name for path in (tmp_path / "cache" / "a" / "help").iterdir()) == [
+        "2.sqlite",
+        "3.sqlite",
+    ]
+    assert files.path("a", "help", 1).exists()
 
 
 def test_a_bucket_that_cannot_be_reached_is_unavailable(tmp_path, bucket):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CHUNK = 1 << 20
+MAX_CACHED_BYTES = 300 << 20
+"""Of the 512 MB that a function's /tmp has by default."""
 _EXISTS = frozenset({409, 412})
 
 
@@ -24,11 +26,19 @@ class S3Files:
     """Objects `<prefix><account>/<collection>/<version>.sqlite`. Versions are immutable, so a fetched one is never
     asked for again; its SHA-256 travels as metadata and is checked before the file can be seen."""
 
-    def __init__(self, client: Any, bucket: str, cache: Path, prefix: str = "knowledge/") -> None:  # noqa: ANN401
+    def __init__(  # the client's class is made at run time
+        self,
+        client: Any,  # noqa: ANN401 - see above
+        bucket: str,
+        cache: Path,
+        prefix: str = "knowledge/",
+        most_cached_bytes: int = MAX_CACHED_BYTES,
+    ) -> None:
         self._client = client
         self._bucket = bucket
         self._cache = cache
         self._prefix = prefix
+        self._most_cached_bytes = most_cached_bytes
 
     def path(self, account: str, collection: str, version: int) -> Path:
         name = relative_path(account, collection, version)
@@ -48,8 +58,19 @@ class S3Files:
             ) from error
         return path
 
+    def _make_room(self, size: int) -> None:
+        """A warm function must not fill its disk with versions nobody asks for any more: the oldest go first. SQLite
+        keeps reading a file it has open."""
+        kept = sorted(self._cache.rglob("*.sqlite"), key=lambda each: each.stat().st_mtime, reverse=True)
+        room = self._most_cached_bytes - size
+        for each in kept:
+            room -= each.stat().st_size
+            if room < 0:
+                each.unlink(missing_ok=True)
+
     def _fetch(self, name: str, path: Path) -> None:
         answer = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)
+        self._make_room(answer["ContentLength"])
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
             partial = Path(folder) / "partial"
             digest = hashlib.sha256()
