@@ -1,6 +1,6 @@
 """The two stores stay equal over random command sequences: what a test shows in memory holds on DynamoDB.
 
-The full run: `TURNGATE_STORE_EXAMPLES=2000 pytest tests/protocol/test_stores_agree.py`."""
+The full run: `TURNGATE_STORE_EXAMPLES=2000 pytest tests/contract/test_stores_agree.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from tests.protocol.emulated_table import create_table, dynamodb_client, running_emulator
+from tests.protocol.emulated_table import create_table, dynamodb_client
 from turngate.adapters.dynamodb.store import DynamoDBConversationStore
 from turngate.adapters.memory.store import MemoryConversationStore
 from turngate.domain import keys
@@ -168,20 +168,20 @@ class Agreement(RuleBasedStateMachine):
         assert self.dynamodb.get(ACCOUNT, EVERYTHING) == self.memory.snapshot()
 
 
-@pytest.fixture(scope="module")
-def dynamodb(tmp_path_factory):
-    with running_emulator(tmp_path_factory.mktemp("emulator") / "emulator.log") as endpoint:
-        client = dynamodb_client(endpoint)
-        create_table(client, TABLE)
-        yield DynamoDBConversationStore(client, TABLE)
-        client.close()
+@pytest.fixture
+def store(emulator):
+    """A table of its own: the due index is read over all accounts."""
+    client = dynamodb_client(emulator)
+    create_table(client, TABLE)
+    yield DynamoDBConversationStore(client, TABLE)
+    client.close()
 
 
-def test_both_stores_stay_equal_over_random_commands(dynamodb, capsys):
+def test_both_stores_stay_equal_over_random_commands(store, capsys):
     class Against(Agreement):
         pass
 
-    Against.dynamodb = dynamodb
+    Against.dynamodb = store
     run_state_machine_as_test(
         Against,
         settings=settings(
