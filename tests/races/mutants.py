@@ -12,6 +12,7 @@ CALM = Plan(
     messages=8,
     burst=4,
     patience=0.5,
+    stops_at_violation=True,
     threads=12,
     takeovers=0.5,
     cancels=0.3,
