@@ -185,7 +185,7 @@ LARGE: tuple[Scenario, ...] = (
     ),
     PROTECTED_BY_COUNT,
     conversation(
-        "protected by age: cancel, takeover, sweepers",
+        "protected by age: cancel and takeover",
         *(message(f"m{n}") for n in (1, 2, 3)),
         *executions(1),
         *executions(2),
