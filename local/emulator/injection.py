@@ -35,6 +35,7 @@ class AwsTap:
         self._recorder = recorder
         self._faults = faults
         self._invocations = invocations
+        self.keeps_bodies = False
         self._functions: dict[str, str] = {}
 
     def learn_caller(self, access_key: str, function: str) -> None:
@@ -139,6 +140,8 @@ class AwsTap:
         }
         if request is not None:
             fields["request"] = request
+        if self.keeps_bodies:
+            fields["body"] = text
         self._recorder.write("aws", **fields)
         return answer
 

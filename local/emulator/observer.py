@@ -9,12 +9,13 @@ Recorded, one JSON line each (`recorder.py`):
 | state | machine, execution, type, name, resource: one line each time a state is entered |
 | fault | action and what it struck |
 
-`invocation` is the request id of the Lambda that makes a call; `request` is kept for DynamoDB only.
+`invocation` is the request id of the Lambda that makes a call; `request` is kept for DynamoDB only, `body` (of every
+call) when asked for.
 
 Faults are told over HTTP: `POST /_turngate/faults` (a rule, see `faults.py`), `GET` (rules with counts),
 `DELETE ?id=…` (drop one and tell its counts), `DELETE ?seed=n` (drop all, start the random numbers anew).
 `GET /_turngate/census` counts live workers. `POST /_turngate/crash {function, during}` kills the process of a running
-invocation. `POST /_turngate/recorder {events}` says whether events of invocations are recorded.
+invocation. `POST /_turngate/recorder {events}` says whether events of invocations, and bodies of calls, are recorded.
 """
 
 from __future__ import annotations
@@ -62,6 +63,10 @@ class Observer:
     def close(self) -> None:
         """End the record."""
         self.recorder.close()
+
+    def keep_events(self, keep: bool) -> None:
+        """Whether events of invocations and bodies of AWS calls are recorded from now on."""
+        self.keeps_events = self._aws.keeps_bodies = keep
 
     def census(self) -> dict[str, int]:
         """Live workers by function."""
@@ -146,7 +151,7 @@ class _WithAdministration:
             asked = json.loads(body)
             return 200, {"killed": self._observer.invocations.crash(asked["function"], asked["during"])}
         if scope["path"] == RECORDER_PATH:
-            self._observer.keeps_events = bool(json.loads(body)["events"])
+            self._observer.keep_events(bool(json.loads(body)["events"]))
             return 200, {}
         match scope["method"]:
             case "GET":

@@ -93,7 +93,7 @@ class Emulator:
         return int(self._observer("POST", "crash", {"function": function, "during": during})["killed"])
 
     def keep_events(self, keep: bool = True) -> None:
-        """Whether the record of an invocation holds its event from now on."""
+        """Whether the record holds the events of invocations, and the bodies of AWS calls, from now on."""
         self._observer("POST", "recorder", {"events": keep})
 
     def clear_faults(self, seed: int = 0) -> None:

@@ -1,0 +1,94 @@
+"""Conversations whose every call is a target. Most of the spine is in an ordinary turn; what only trouble reaches
+(FailTurn, StartRun, the sweeper) needs a first fault, which belongs to the scenario and not to the cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tests.faults.bench import QUESTION
+from tests.faults.model_proxy import ModelFault
+from tests.faults.places import UNDERSTAND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.faults.bench import Bench
+    from tests.faults.customer import Customer
+
+SECOND = "And for gift cards, {pad}?"
+THINKS_S = 3.0
+"""How long the model thinks where a second message has to arrive meanwhile."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`play` is what the customer does; `rules` what is broken from the start; `places` whose calls are its cells
+    (empty: all that no other scenario has). `waits_s`: how long it may take when nothing else goes wrong."""
+
+    name: str
+    play: Callable[[Bench, Customer], None]
+    rules: tuple[dict[str, Any], ...] = ()
+    thinks: bool = False
+    places: tuple[str, ...] = ()
+    deadline: bool = False
+    alone: bool = False
+    new_only: bool = field(default=True)
+
+    def model_faults(self) -> list[ModelFault]:
+        return [ModelFault("", "understand", "slow", 1, THINKS_S)] if self.thinks else []
+
+
+def ask(_bench: Bench, customer: Customer) -> None:
+    customer.say(QUESTION.format(pad=customer.pad))
+
+
+def overtake(_bench: Bench, customer: Customer) -> None:
+    customer.say(QUESTION.format(pad=customer.pad))
+    customer.say(SECOND.format(pad=customer.pad), 1)
+
+
+def burst(_bench: Bench, customer: Customer) -> None:
+    customer.say_at_once([QUESTION.format(pad=customer.pad), *["…"] * 3, SECOND.format(pad=customer.pad)])
+
+
+def ask_cold(bench: Bench, customer: Customer) -> None:
+    bench.forget_workers("BeginTurn", "Retrieve")
+    ask(bench, customer)
+
+
+_NOT_UNDERSTOOD = {
+    "action": "AccessDenied",
+    "service": "dynamodb",
+    "operation": "BatchWriteItem",
+    "during": ("{conversation}", UNDERSTAND),
+}
+_NOT_STARTED = {
+    "action": "AccessDenied",
+    "service": "states",
+    "operation": "StartExecution",
+    "during": ("{message}",),
+}
+_NOT_ANNOUNCED = {
+    "action": "AccessDenied",
+    "service": "states-task",
+    "operation": "sqs:sendMessage",
+    "contains": ("{conversation}",),
+}
+_NOT_FAILED = {
+    "action": "AccessDenied",
+    "service": "dynamodb",
+    "operation": "BatchGetItem",
+    "function": "*-FailTurnFunction-*",
+    "during": ("{conversation}",),
+}
+SCENARIOS = (
+    Scenario("turn", ask),
+    Scenario("overtaken", overtake, thinks=True, places=("AcceptMessage.overtaking",)),
+    Scenario("behind a protected run", burst, thinks=True, places=("AcceptMessage.stored", "CommitTurn")),
+    Scenario("failing", ask, (_NOT_UNDERSTOOD,), places=("FailTurn",)),
+    Scenario("unstarted", ask, (_NOT_STARTED,), places=("StartRun", "SweepDueItems")),
+    Scenario("unannounced", ask, (_NOT_ANNOUNCED,), places=("SweepDueItems",)),
+    Scenario("stuck", ask, (_NOT_UNDERSTOOD, _NOT_FAILED), places=("SweepDueItems",), deadline=True),
+    Scenario("cold", ask_cold, places=("BeginTurn", "Retrieve"), alone=True),
+)
