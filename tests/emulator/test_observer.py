@@ -265,6 +265,15 @@ def test_events_are_recorded_only_when_asked_for(faulty):
     assert invocation["event"] == {"op": "echo", "marker": 2}
 
 
+def test_bodies_of_calls_are_recorded_only_when_asked_for(faulty):
+    put(faulty, "body#1")
+    assert "body" not in faulty.emulator.records("aws")[-1]
+    faulty.emulator.keep_events()
+    put(faulty, "body#2")
+    faulty.emulator.keep_events(False)
+    assert "body#2" in faulty.emulator.records("aws")[-1]["body"]
+
+
 def test_a_call_names_the_invocation_that_made_it(faulty):
     faulty.from_function("dynamodb", "put_item", TableName=faulty["Table"], Item=KEY)
     invocation = faulty.emulator.records("lambda")[-1]["request_id"]
