@@ -7,6 +7,7 @@ import pytest
 from tests.protocol.world import ACCOUNT, START
 from turngate.domain import keys
 from turngate.domain.accept import START_GRACE_MS, TURN_DEADLINE_MS
+from turngate.errors import ContentionError
 from turngate.protocol.finishing import Committed
 from turngate.protocol.orders import push_order, start_order
 
@@ -185,6 +186,25 @@ class TestManyItems:
         world.clock.advance(TURN_DEADLINE_MS)
         findings = world.sweep()
         assert (findings.timed_out, len(findings.failures)) == (1, 1)
+        assert world.state(run) == "timed_out"
+
+    def test_one_shard_that_cannot_be_read_does_not_keep_the_others_waiting(self, world, monkeypatch):
+        run = world.say("one").run
+        world.clock.advance(TURN_DEADLINE_MS)
+        due, asked = world.store.due, []
+
+        def throttled(shard, until, limit):
+            asked.append(shard)
+            if len(asked) == 1:
+                raise ContentionError("ThrottlingException")
+            return due(shard, until, limit)
+
+        monkeypatch.setattr(world.store, "due", throttled)
+        findings = world.sweep()
+        assert len(findings.failures) == 1
+        assert sorted(asked) == list(range(keys.DUE_SHARDS))
+        monkeypatch.setattr(world.store, "due", due)
+        assert findings.timed_out + world.sweep().timed_out == 1
         assert world.state(run) == "timed_out"
 
     def test_more_than_a_batch_in_one_shard_is_done_in_one_sweep(self, world):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from turngate.domain import keys
 from turngate.domain.upkeep import AnnounceAgain, GiveUp, NothingOwed, StartAgain, TimeOut, decide_follow_up
-from turngate.errors import ConditionFailedError
+from turngate.errors import ConditionFailedError, TurngateError
 from turngate.protocol.finishing import Committed, finish_run
 from turngate.protocol.orders import push_order, start_order
 
@@ -61,7 +61,11 @@ class Sweeper:
         waiting = deque((first + step) % keys.DUE_SHARDS for step in range(keys.DUE_SHARDS))
         while waiting and self.clock.now_ms() < until_ms:
             shard = waiting.popleft()
-            late = self.store.due(shard, began, BATCH)
+            try:
+                late = self.store.due(shard, began, BATCH)
+            except TurngateError as error:  # a throttled shard must not keep the others waiting
+                findings.failures.append(f"shard {shard}: {type(error).__name__}")
+                continue
             before = findings.progress
             for key in sorted(late, key=_runs_first):
                 self._take(key, findings)
