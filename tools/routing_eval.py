@@ -54,6 +54,7 @@ EXAMPLES = 10
 PER_INTENT = {"clinc150": 2, "banking77": 4}
 OUT_OF_SCOPE = ""
 GRID = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
+GAPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 TENANT = TenantContext(account="eval", principal="user:eval", customer="C-1")
 
 
@@ -220,8 +221,8 @@ def report_table(model: ModelClient) -> None:
         print(f"\n{name}: {sum(right.values())}/{sum(total.values())} as written ({counts})")
         print("\n".join(wrong))
     print("\nas written with other numbers (threshold, gap, documents guided): both halves")
-    for threshold in (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8):
-        for gap, guided in ((0.05, True), (0.05, False), (0.1, True), (0.15, True), (0.02, True)):
+    for threshold in (0.4, 0.5, 0.6, 0.7, 0.8):
+        for gap, guided in ((0.05, True), (0.05, False), (0.1, True), (0.15, True), (0.2, True), (0.3, True)):
             numbers = {"intent_threshold": threshold, "clarify_gap": gap, "guide_between_documents": guided}
             slices = {name: _with(governed(name), numbers) for name in ("mall", "cashier")}
             counted = [
@@ -326,6 +327,7 @@ def report_data(data: Data, model: ModelClient) -> None:
         print(f"  AUROC inside / outside by the best score {auroc(inside, outside):.3f}")
     for title, half in (("chosen on", asked[::2]), ("judged on", asked[1::2])):
         _curve(title, half)
+        _gaps(title, data, half)
     _governed(data, asked[1::2])
 
 
@@ -358,18 +360,39 @@ def _curve(title: str, asked: Sequence[Asked]) -> None:
 
 
 def _governed(data: Data, asked: Sequence[Asked]) -> None:
-    """What became of each question, with the product's defaults."""
+    """What became of each question with the product's defaults."""
     for title, which in (("inside", True), ("outside", False)):
-        outcomes: Counter[str] = Counter()
         chosen = [a for a in asked if bool(a.question.intent) is which]
-        for each in chosen:
-            ruling = govern(each.spoken, each.understanding, data.governed, TENANT)
-            outcomes[_outcome(each.question, ruling.trace.parts)] += 1
         if chosen:
+            outcomes = _outcomes(data.governed, chosen)
             shares = ", ".join(
                 f"{name} {count / len(chosen):.3f}" for name, count in sorted(outcomes.items())
             )
             print(f"  governance, {title} ({len(chosen)}): {shares}")
+
+
+def _gaps(title: str, data: Data, asked: Sequence[Asked]) -> None:
+    """Questions inside, by the lead that the best candidate needs."""
+    inside = [a for a in asked if a.question.intent]
+    print(
+        f"  gap {title} {len(inside)}: routed rightly / wrongly / asked with the right one offered / asked without it"
+    )
+    for gap in GAPS:
+        outcomes = _outcomes(_with(data.governed, {"clarify_gap": gap}), inside)
+        names = (
+            "routed rightly",
+            "routed wrongly",
+            "asked, right one offered",
+            "asked, right one not offered",
+        )
+        print(f"    {gap:.2f}  " + "  ".join(f"{outcomes[name] / len(inside):.3f}" for name in names))
+
+
+def _outcomes(governed: GovernanceSlice, asked: Sequence[Asked]) -> Counter[str]:
+    return Counter(
+        _outcome(each.question, govern(each.spoken, each.understanding, governed, TENANT).trace.parts)
+        for each in asked
+    )
 
 
 def _outcome(question: Question, parts: Sequence[PartRuling]) -> str:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import Language, TenantContext
 
 
+_DIGITS = 6
+"""Scores are decimals on the wire: 0.9 leads 0.8 by 0.1, not by a little less."""
+
+
 class Verdict(Frozen):
     """`best` goes to the contract, unless `rivals` stand too close to it; `best` None: nothing may go on."""
 
@@ -124,6 +128,6 @@ def _rivals(
     return tuple(
         rival
         for rival in others
-        if best.score - rival.score < gap
+        if round(best.score - rival.score, _DIGITS) < gap
         and resource_key(governed, rival.id, authorise(governed, rival.id, tenant, language)) != mine
     )

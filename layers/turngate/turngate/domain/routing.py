@@ -64,7 +64,7 @@ class Routing(Frozen):
     out_of_scope_below: Score = 0.35
     """A best candidate below it is hopeless: refuse. Between the two: see `unclassified` (F-091, F-092)."""
     max_candidates: int = Field(default=3, ge=1, le=10)
-    clarify_gap: Score = 0.05
+    clarify_gap: Score = 0.1
     """The best intent needs this lead over a trusted candidate of another resource, else we ask (F-095, F-102)."""
     guide_between_documents: bool = True
     """Whether two collections that close are asked about too, or only intents that act."""
