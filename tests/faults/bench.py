@@ -37,7 +37,7 @@ class Bench:
 
     stack: Stack
     proxy: ModelProxy
-    busy: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(3))
+    busy: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(4))
     _sweeping: threading.Lock = field(default_factory=threading.Lock)
     _swept: float = 0.0
 

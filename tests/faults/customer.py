@@ -43,6 +43,7 @@ class Customer:
         self.pad = f"k{uuid.uuid4().hex[:10]}"
         self.token = self.principal = self.conversation = ""
         self.frames: dict[int, dict[str, Any]] = {}
+        self.heard_at: dict[int, float] = {}
         self.contradictions: list[str] = []
         self.others: list[dict[str, Any]] = []
         self.connects = self.sends = 0
@@ -225,5 +226,7 @@ class Customer:
     def _take(self, frame: dict[str, Any]) -> None:
         if "seq" not in frame:
             self.others.append(frame)
-        elif self.frames.setdefault(frame["seq"], frame) != frame:
+            return
+        self.heard_at.setdefault(frame["seq"], time.time())
+        if self.frames.setdefault(frame["seq"], frame) != frame:
             self.contradictions.append(f"I2: two different events {frame['seq']}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tests.faults.actions import Cell, cells
 from tests.faults.bench import Aim, Bench, bench, newcomer
 from tests.faults.model_proxy import ModelFault
-from tests.faults.oracle import is_settled, recovery_s, verdict
+from tests.faults.oracle import is_settled, recovery_s, verdict, waited_s
 from tests.faults.places import PLACES
 from tests.faults.scenarios import SCENARIOS, Scenario
 from tests.faults.sites import Site, discover
@@ -50,6 +50,7 @@ class Result:
     broken: list[str]
     seconds: float
     recovery: float
+    waited: float
     outcome: str
     conversation: str = ""
     items: dict[Key, Item] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Result:
             "broken": self.broken,
             "seconds": round(self.seconds, 1),
             "recovery": round(self.recovery, 1),
+            "waited": round(self.waited, 1),
             "outcome": self.outcome,
             "conversation": self.conversation,
         }
@@ -92,8 +94,7 @@ def find_sites(bench: Bench, scenarios: Iterable[Scenario] = SCENARIOS) -> list[
         ]
         sites += [_invoke_site(site) for site in sites if site.kind == "lambda" and _in_machine(site.place)]
         for site in sites:
-            wanted = not scenario.places or site.place in scenario.places
-            if wanted and (site.service != "s3" or scenario.alone):
+            if scenario.has(site.place) and (site.service != "s3" or scenario.alone):
                 found.setdefault(site.signature, site)
     return list(found.values())
 
@@ -112,6 +113,10 @@ def _undisturbed(bench: Bench, scenario: Scenario) -> tuple[dict[str, str], set[
         customer.leave()
     if broken := verdict(items, customer):
         raise AssertionError(f"{scenario.name}, with nothing broken: {broken}")
+    if not outcome(items).endswith(scenario.ends):
+        raise AssertionError(
+            f"{scenario.name} ended {outcome(items)}: the record would miss what lies behind that"
+        )
     return aim.markers, {task for text, task in list(bench.proxy.asked) if customer.pad in text}
 
 
@@ -177,7 +182,8 @@ def play(bench: Bench, cell: Cell, *, hurry: bool = False) -> Result:
         broken,
         time.monotonic() - began,
         recovery_s(items),
-        _outcome(items),
+        waited_s(customer),
+        outcome(items),
         customer.conversation,
         items,
     )
@@ -216,7 +222,7 @@ def settle(bench: Bench, scenario: Scenario, customer: Customer, hurry: bool) ->
             time.sleep(0.5)
 
 
-def _outcome(items: dict[Key, Item]) -> str:
+def outcome(items: dict[Key, Item]) -> str:
     runs = sorted(
         (each for key, each in items.items() if key.sk.startswith("RUN#")), key=lambda run: run["seq"]
     )
@@ -286,8 +292,8 @@ def table(results: list[Result]) -> str:
     for each in results:
         rows[each.cell.site.place].append(each)
     lines = [
-        "| place | sites | cells | reached | broken | answered | stated failure | slowest end, s |",
-        "|---|---|---|---|---|---|---|---|",
+        "| place | sites | cells | reached | broken | answered | stated failure | slowest end, s | heard after, s |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     total = [("all", results)]
     for name, found in [*sorted(rows.items(), key=lambda row: _order(row[0])), *total]:
@@ -296,7 +302,7 @@ def table(results: list[Result]) -> str:
         lines.append(
             f"| {name} | {sites} | {len(found)} | {sum(each.reached for each in found)} "
             f"| {sum(bool(each.broken) for each in found)} | {answered} | {len(found) - answered} "
-            f"| {max(each.recovery for each in found):.1f} |"
+            f"| {max(each.recovery for each in found):.1f} | {max(each.waited for each in found):.1f} |"
         )
     return "\n".join(lines)
 

@@ -43,6 +43,13 @@ def recovery_s(items: Mapping[Key, Item]) -> float:
     )
 
 
+def waited_s(customer: Customer) -> float:
+    """Seconds from the acceptance of the first message to the moment the customer heard the last ending."""
+    accepted = [each["ts"] for each in customer.frames.values() if each["type"] == "message.accepted"]
+    ends = [customer.heard_at[seq] for seq, each in customer.frames.items() if each["type"] in ENDINGS]
+    return max(ends) - min(accepted) / 1000 if accepted and ends else 0.0
+
+
 def _runs(items: Mapping[Key, Item]) -> list[Item]:
     return sorted(
         (each for key, each in items.items() if key.sk.startswith("RUN#")), key=lambda run: run["seq"]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.faults.bench import QUESTION
@@ -24,19 +24,27 @@ THINKS_S = 3.0
 @dataclass(frozen=True)
 class Scenario:
     """`play` is what the customer does; `rules` what is broken from the start; `places` whose calls are its cells
-    (empty: all that no other scenario has). `waits_s`: how long it may take when nothing else goes wrong."""
+    (empty: all that need no trouble to be reached); `thinks` how often the model takes its time; `deadline` whether a
+    run ends only by its deadline; `alone` whether no other conversation may run beside it; `ends` how the last run ends without a cell's fault."""
 
     name: str
     play: Callable[[Bench, Customer], None]
     rules: tuple[dict[str, Any], ...] = ()
-    thinks: bool = False
+    thinks: int = 0
     places: tuple[str, ...] = ()
     deadline: bool = False
     alone: bool = False
-    new_only: bool = field(default=True)
+    ends: str = "completed"
 
     def model_faults(self) -> list[ModelFault]:
-        return [ModelFault("", "understand", "slow", 1, THINKS_S)] if self.thinks else []
+        return [ModelFault("", "understand", "slow", self.thinks, THINKS_S)] if self.thinks else []
+
+    def has(self, place: str) -> bool:
+        """Whether the calls of this place are this scenario's."""
+        return place in self.places if self.places else place not in AFTER_TROUBLE
+
+
+AFTER_TROUBLE = frozenset({"FailTurn", "StartRun", "SweepDueItems"})
 
 
 def ask(_bench: Bench, customer: Customer) -> None:
@@ -84,11 +92,18 @@ _NOT_FAILED = {
 }
 SCENARIOS = (
     Scenario("turn", ask),
-    Scenario("overtaken", overtake, thinks=True, places=("AcceptMessage.overtaking",)),
-    Scenario("behind a protected run", burst, thinks=True, places=("AcceptMessage.stored", "CommitTurn")),
-    Scenario("failing", ask, (_NOT_UNDERSTOOD,), places=("FailTurn",)),
+    Scenario("overtaken", overtake, thinks=1, places=("AcceptMessage.overtaking",)),
+    Scenario("behind a protected run", burst, thinks=9, places=("AcceptMessage.stored", "CommitTurn")),
+    Scenario("failing", ask, (_NOT_UNDERSTOOD,), places=("FailTurn",), ends="failed"),
     Scenario("unstarted", ask, (_NOT_STARTED,), places=("StartRun", "SweepDueItems")),
     Scenario("unannounced", ask, (_NOT_ANNOUNCED,), places=("SweepDueItems",)),
-    Scenario("stuck", ask, (_NOT_UNDERSTOOD, _NOT_FAILED), places=("SweepDueItems",), deadline=True),
+    Scenario(
+        "stuck",
+        ask,
+        (_NOT_UNDERSTOOD, _NOT_FAILED),
+        places=("SweepDueItems",),
+        deadline=True,
+        ends="timed_out",
+    ),
     Scenario("cold", ask_cold, places=("BeginTurn", "Retrieve"), alone=True),
 )
