@@ -171,7 +171,7 @@ def test_a_knowledge_turn_costs_what_the_budget_allows(story) -> None:
     assert spent == {
         "accept": 2,
         "BeginTurn": 5,
-        "Understand": 3,
+        "Understand": 2,
         "Retrieve": 1,
         "ComposeReply": 3,
         "CommitTurn": 2,

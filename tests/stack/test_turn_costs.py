@@ -15,8 +15,8 @@ from turngate.domain.shapes import TenantContext
 KNOWLEDGE = "How long do refunds take?"
 FIXED = "hello"
 SHORT, LONG = 20, 300
-WRITES = 45
-"""BUDGETS.md holds 42: a known miss by 3, with the way to close it in docs/measured.md. Not one more."""
+WRITES = 42
+"""BUDGETS.md, accept included."""
 CYCLE = 10
 """Divides LONG - SHORT, so that both lengths have the same last 24 messages."""
 
@@ -36,6 +36,7 @@ def turns(started, report):
     """Costs of a knowledge turn and of a fixed reply, as turn 20 and as turn 300 of a conversation."""
     world, _ = started
     world.stack.emulator.clear_faults()
+    warm(world)
     measured = {}
     for length in (SHORT, LONG):
         tenant = TenantContext(account="mall", principal=f"user:{uuid.uuid4().hex}")
@@ -54,6 +55,26 @@ def turns(started, report):
     return measured
 
 
+def warm(world):
+    """The worker that was used last is used next: one turn of each kind, and it holds the configuration."""
+    person = world.guest()
+    with person.chats:
+        chat = person.chat()
+        for question in (KNOWLEDGE, FIXED):
+            chat.ending(chat.ask(question, timeout=60)["run_id"])
+    world.people.remove(person)
+    world.wait(lambda: nothing_queued(world), "all pushes")
+
+
+def nothing_queued(world):
+    """Every order to push was carried out and deleted."""
+    found = world.stack.emulator.client("sqs").get_queue_attributes(
+        QueueUrl=world.stack.outputs["EventsToPushQueueUrl"], AttributeNames=["All"]
+    )["Attributes"]
+    waiting = "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
+    return all(found[name] == "0" for name in waiting)
+
+
 def measure(world, tenant, conversation, question):
     emulator = world.stack.emulator
     person = world.guest_as(tenant)
@@ -69,9 +90,7 @@ def measure(world, tenant, conversation, question):
         seen = len(emulator.records())
         reply = chat.ask(question)
         chat.ending(reply["run_id"])
-        last = keys.events(tenant.account, conversation, world.head(conversation)["evt"])
-        world.wait(lambda: "GSI1PK" not in world.get(tenant.account, last), "the last push")
-        world.wait(lambda: all_owed_pushes_done(world, tenant, conversation), "all pushes")
+        world.wait(lambda: nothing_queued(world), "all pushes")
         records = emulator.records()[seen:]
         names = {deployed: name for name, deployed in world.function_names.items()}
         costs = count(records, before, names)
@@ -81,11 +100,6 @@ def measure(world, tenant, conversation, question):
     world.wait(lambda: not any(k.sk.startswith("CONN") for k in world.partition(principal)), "the goodbye")
     assert reply["data"]["outcome"] == "answer"
     return costs
-
-
-def all_owed_pushes_done(world, tenant, conversation):
-    items = world.partition(keys.conversation(tenant.account, conversation))
-    return not [key for key, item in items.items() if key.sk.startswith("EVT#") and "GSI1PK" in item]
 
 
 def raw_partition(world, pk):

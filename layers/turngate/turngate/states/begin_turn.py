@@ -13,6 +13,7 @@ from turngate.domain.route_trace import certain_trace
 from turngate.domain.shapes import (
     Draft,
     Frozen,
+    HistoryMessage,
     Ident,
     InputMessage,
     Language,
@@ -48,6 +49,7 @@ class TurnStart(Frozen):
     turn: TurnRef | None = None
     tenant: TenantContext | None = None
     input: TurnInput | None = None
+    history: tuple[HistoryMessage, ...] = ()
     governance: GovernanceSlice | None = None
     draft: Draft | None = None
     pending: tuple[Ident, ...] = ()
@@ -72,9 +74,7 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
     fresh = content if isinstance(content, TurnInput) else None
     events = _log(ports.clock.now_ms(), begun, rules)
     items = [run_log.entry(order.account, order.run, event) for event in events]
-    if fresh is not None:
-        items.append(working_texts.history(begun.turn, begun.history))
-    else:
+    if fresh is None:
         trace = certain_trace(spoken.text, rules)
         items.append(working_texts.route_trace(begun.turn, trace.model_dump(mode="json")))
     ports.store.put_all(order.account, items)
@@ -86,6 +86,7 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
             turn=begun.turn,
             tenant=tenant,
             input=fresh,
+            history=begun.history,
             governance=governance_slice(config),
             pending=begun.pending,
         )

@@ -9,7 +9,7 @@ from pydantic import Field
 from turngate.domain import run_log
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.resuming import Resumption
-from turngate.domain.shapes import Frozen, RunEvent, TurnInput, TurnRef, Understanding, Usage
+from turngate.domain.shapes import Frozen, HistoryMessage, RunEvent, TurnInput, TurnRef, Understanding, Usage
 from turngate.domain.understanding import (
     Reading,
     failed_understanding,
@@ -17,7 +17,6 @@ from turngate.domain.understanding import (
     understanding_request,
 )
 from turngate.protocol.asking import Answered, ask
-from turngate.states import working_texts
 
 if TYPE_CHECKING:
     from turngate.wiring import Ports
@@ -27,6 +26,7 @@ class UnderstandRequest(Frozen):
     task: Literal["understand"]
     turn: TurnRef
     input: TurnInput
+    history: tuple[HistoryMessage, ...] = ()
     governance: GovernanceSlice
     resumption: Resumption = Field(default_factory=Resumption)
 
@@ -39,7 +39,7 @@ class Understood(Frozen):
 def understand(request: UnderstandRequest, ports: Ports) -> Understood:
     """Ask once, believe little. A model that gives nothing usable is a stated routing error, never a guess (F-094)."""
     turn, spoken, governed = request.turn, request.input, request.governance
-    history = working_texts.read_history(ports.store, turn)
+    history = request.history
     started = ports.clock.now_ms()
     prompt = understanding_request(spoken, history, governed, request.resumption.waiting)
     reply = ask(ports.model, ports.store, ports.clock, ports.ids, turn=turn, prompt=prompt, spent=0)

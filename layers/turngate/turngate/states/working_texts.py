@@ -1,4 +1,4 @@
-"""Working texts of a run: history, evidence, route trace. They live in the run's own partition, and expire."""
+"""Working texts of a run: evidence, route trace. They live in the run's own partition, and expire."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ from pydantic import TypeAdapter
 from turngate.domain import keys
 from turngate.domain.packing import pack, unpack
 from turngate.domain.run_log import WORK_RETENTION_S
-from turngate.domain.shapes import Evidence, HistoryMessage
+from turngate.domain.shapes import Evidence
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import TurnRef
     from turngate.domain.transaction import Item, Key
     from turngate.ports import ConversationStore
 
-_HISTORY: TypeAdapter[tuple[HistoryMessage, ...]] = TypeAdapter(tuple[HistoryMessage, ...])
 _EVIDENCE: TypeAdapter[tuple[Evidence, ...]] = TypeAdapter(tuple[Evidence, ...])
-
-
-def history(turn: TurnRef, messages: tuple[HistoryMessage, ...]) -> tuple[Key, Item]:
-    return _work(turn, "-", "history", [message.model_dump(mode="json") for message in messages])
 
 
 def evidence(turn: TurnRef, part: str, pieces: tuple[Evidence, ...]) -> tuple[Key, Item]:
@@ -31,12 +26,6 @@ def evidence(turn: TurnRef, part: str, pieces: tuple[Evidence, ...]) -> tuple[Ke
 
 def route_trace(turn: TurnRef, trace: dict[str, Any]) -> tuple[Key, Item]:
     return _work(turn, "-", "route", trace)
-
-
-def read_history(store: ConversationStore, turn: TurnRef) -> tuple[HistoryMessage, ...]:
-    key = keys.working(turn.account, turn.run, "-", "history")
-    item = store.get(turn.account, (key,)).get(key)
-    return _HISTORY.validate_json(unpack(item["text"])) if item is not None else ()
 
 
 def read_evidence(store: ConversationStore, turn: TurnRef, parts: tuple[str, ...]) -> tuple[Evidence, ...]:
