@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from local.demo_model.choosing import Waiting, choose, read_waiting
 from local.demo_model.fields import JsonObject, as_choice, as_list, as_object, as_text, as_whole_number
 from local.demo_model.problems import RefusedRequestError
 from local.demo_model.scoring import Candidate, Catalogue, Intent, encode_questions
@@ -46,6 +47,7 @@ class UnderstandingDocument:
     messages: tuple[str, ...]
     last_question: str | None
     intents: tuple[Intent, ...]
+    waiting: tuple[Waiting, ...] = ()
 
 
 def read_document(document: JsonObject) -> UnderstandingDocument:
@@ -75,7 +77,8 @@ def read_document(document: JsonObject) -> UnderstandingDocument:
         raise RefusedRequestError(message, "context_length_exceeded", "intents")
     if len({intent.id for intent in intents}) < len(intents):
         raise RefusedRequestError("two intents share an id", "duplicate_id", "intents")
-    return UnderstandingDocument(tuple(messages), last_question, intents)
+    waiting = read_waiting(document.get("waiting", []))
+    return UnderstandingDocument(tuple(messages), last_question, intents, waiting)
 
 
 def _message(item: object, place: str) -> str:
@@ -98,14 +101,18 @@ def _intent(item: object, place: str) -> Intent:
 def understand(
     raw: JsonObject, encoder: SentenceEncoder, catalogues: Recent[tuple[Intent, ...], Catalogue]
 ) -> dict[str, Any]:
-    """Answer ``{"rewritten", "sub_questions": [{"text", "candidates": [{"id", "score"}]}]}``, best first."""
+    """Answer ``{"rewritten", "sub_questions": [{"text", "candidates": [{"id", "score"}]}]}``, best first; where
+    questions wait, also ``reply``, and then the message is that and no question."""
     document = read_document(raw)
+    reply = choose(" ".join(document.messages), document.waiting, encoder)
+    if reply.is_one:
+        return {"rewritten": " ".join(document.messages), "sub_questions": [], "reply": reply.as_answer()}
     catalogue = catalogues.get(document.intents)
     completed = complete_follow_up(document.messages, document.last_question)
     if completed and _says_enough(document.messages[0], catalogue, encoder):
         completed = None
     questions = [completed] if completed else _split(document.messages, catalogue, encoder)
-    return {
+    answer: dict[str, Any] = {
         "rewritten": completed or " ".join(document.messages).replace("\n", " "),
         "sub_questions": [
             {
@@ -115,6 +122,7 @@ def understand(
             for question, ranked in zip(questions, _rank(questions, catalogue, encoder), strict=True)
         ],
     }
+    return {**answer, "reply": reply.as_answer()} if document.waiting else answer
 
 
 def _says_enough(message: str, catalogue: Catalogue, encoder: SentenceEncoder) -> bool:

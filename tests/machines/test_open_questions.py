@@ -44,7 +44,7 @@ def items(world) -> list[str]:
     return sorted(item["state"] for key, item in found if key.sk.startswith("PEND#"))
 
 
-@pytest.mark.covers("F-031", "F-035", "F-036", "F-102", "F-613")
+@pytest.mark.covers("F-031", "F-035", "F-036", "F-102")
 def test_the_second_one_is_resolved_without_asking_a_model_which(story) -> None:
     world = asked(story, REFUND)
     done = answer(world, "the second one")
