@@ -216,3 +216,12 @@ def test_whatever_is_said_a_rule_takes_only_what_was_offered_or_written(text: st
         return
     assert taken.option_id in {"", "B-1", "B-2"}
     assert taken.value == "" or taken.value.casefold() in text.casefold() or not text.isascii()
+
+
+def test_a_model_is_never_shown_an_approval_to_answer() -> None:
+    resumption = Resumption(open=(item("approval", 1), item("entity_choice", 2)))
+    assert [each.pending_id for each in resumption.waiting] == ["q2"]
+    assert (
+        verified(ProposedReply(resume_token="w1", option_id="B-1"), resumption, "是")
+        == "reply_to_nothing_open"
+    )
