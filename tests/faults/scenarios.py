@@ -25,7 +25,8 @@ THINKS_S = 3.0
 class Scenario:
     """`play` is what the customer does; `rules` what is broken from the start; `places` whose calls are its cells
     (empty: all that need no trouble to be reached); `thinks` how often the model takes its time; `deadline` whether a
-    run ends only by its deadline; `alone` whether no other conversation may run beside it; `ends` how the last run ends without a cell's fault."""
+    run ends only by its deadline; `alone` whether no other conversation may run beside it; `ends` how the last run ends
+    without a cell's fault."""
 
     name: str
     play: Callable[[Bench, Customer], None]

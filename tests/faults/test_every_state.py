@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults.actions import cells
 from tests.faults.matrix import BY_NAME, find_sites, run
+from tests.faults.places import PLACES
 
 SEED = 1
 SCENARIOS = ("turn", "failing", "unstarted", "unannounced", "stuck")
@@ -38,6 +39,10 @@ TOO_LONG = ("timeout",)
 """Of the model: 21 s each."""
 
 
+LEFT_ALONE = {"Disconnect", "ResumePending"}
+"""Best effort by nature; and a state that is younger than the matrix (docs/faults.md)."""
+
+
 @pytest.fixture(scope="session")
 def sites(attacked):
     return find_sites(attacked, [BY_NAME[name] for name in SCENARIOS])
@@ -57,6 +62,10 @@ def results(attacked, sites):
 
 def test_the_record_of_undisturbed_conversations_reaches_every_state(sites):
     assert {site.place for site in sites} >= set(STATES)
+
+
+def test_no_function_of_the_stack_is_forgotten(attacked):
+    assert {place.function for place in PLACES} | LEFT_ALONE == set(attacked.functions)
 
 
 @pytest.mark.invariant("I1", "I2", "I7", "I8", "I9", "I16", "I18")
