@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 BY_NAME = {each.name: each for each in SCENARIOS}
 SETTLE_S = 330.0
 """A conversation that is not settled by then never will be: 2 x 75 s + 120 s, and a minute for the last push."""
+SWEEPER = "SweepDueItems"
 LOOK_S, SELDOM_S = 2.0, 12.0
 AGED_S = 5.0
 MODEL_SITES = (
@@ -255,29 +256,37 @@ def run(
     minutes: float = 600.0,
     heard: Callable[[Result, int], None] = lambda _result, _count: None,
 ) -> list[Result]:
-    """Play cells until the time is over; those of scenarios that must be alone come last, one by one. A cell that was
-    not reached is played once more: another conversation's fault may have taken its turn."""
+    """Play cells until the time is over, in three parts. First those that leave the sweeper alone, under the schedule
+    as deployed. Then the sweeper's own: they take away each other's passes, so it comes every ten seconds here instead
+    of every minute. Then, one by one, those of scenarios that must be alone. A cell that was not reached is played once
+    more: another conversation's fault may have taken its turn."""
     until = time.monotonic() + minutes * 60
     results: list[Result] = []
 
     def attempt(cell: Cell) -> Result | None:
         if time.monotonic() > until:
             return None
-        first = play(bench, cell, hurry=hurry)
-        return first if first.reached or first.broken else play(bench, cell, hurry=hurry)
+        quick = hurry or cell.site.place == SWEEPER
+        first = play(bench, cell, hurry=quick)
+        return first if first.reached or first.broken else play(bench, cell, hurry=quick)
 
     def keep(result: Result | None) -> None:
         if result is not None:
             results.append(result)
             heard(result, len(results))
 
-    with ThreadPoolExecutor(threads) as pool:
-        together = [cell for cell in wanted if not BY_NAME[cell.site.scenario].alone]
-        for future in as_completed([pool.submit(attempt, cell) for cell in together]):
-            keep(future.result())
-    for cell in wanted:
-        if BY_NAME[cell.site.scenario].alone:
-            keep(attempt(cell))
+    alone = [cell for cell in wanted if BY_NAME[cell.site.scenario].alone]
+    together = [cell for cell in wanted if not BY_NAME[cell.site.scenario].alone]
+    sweepers = [cell for cell in together if cell.site.place == SWEEPER]
+    others = [cell for cell in together if cell.site.place != SWEEPER]
+    for part, most in (
+        ((others + sweepers, threads),) if hurry else ((others, threads), (sweepers, threads // 2))
+    ):
+        with ThreadPoolExecutor(most) as pool:
+            for future in as_completed([pool.submit(attempt, cell) for cell in part]):
+                keep(future.result())
+    for cell in alone:
+        keep(attempt(cell))
     for result in results:
         if (
             result.items and not result.broken
