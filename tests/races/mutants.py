@@ -30,16 +30,15 @@ _NEVER_LOOKS = (
     "accept.run: absent",
     "accept.previous_run: state in",
     "accept.run_log: absent",
+    # the bucket is one item a principal: its condition puts a customer's messages in order by accident
+    "accept.rate: absent",
+    "accept.rate: version =",
 )
 
 MUTANTS: dict[str, tuple[str, ...]] = {
     "a run is claimed by whoever comes": ("begin.run: state =",),
     "a message does not look whether it is the latest": _NEVER_LOOKS,
-    "a message is remembered over and over": (
-        "accept.idempotency: absent",
-        "accept.rate: version =",
-        *_NEVER_LOOKS,
-    ),
+    "a message is remembered over and over": ("accept.idempotency: absent", *_NEVER_LOOKS),
     "a commit does not look whether its run counts": (
         "finish.head: evt =",
         "finish.head: epoch =",

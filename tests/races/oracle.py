@@ -19,7 +19,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ReadTimeoutError
@@ -205,7 +205,7 @@ class Races:
         self.store.put_all(ACCOUNT, configured)
         self.clock, self.ids = FastClock(), SystemIds()
         self.random = random.Random(plan.seed)
-        self.starts: SimpleQueue[tuple[str, str]] = SimpleQueue()
+        self.starts: Queue[tuple[str, str]] = Queue()
         self.told: dict[str, Told] = {}
         self.stop = threading.Event()
         self.began = time.monotonic()
@@ -509,7 +509,7 @@ class Races:
 class _Starts:
     """`runs-to-start`, at least once."""
 
-    def __init__(self, starts: SimpleQueue[tuple[str, str]]) -> None:
+    def __init__(self, starts: Queue[tuple[str, str]]) -> None:
         self.starts = starts
 
     def send(self, body: Mapping[str, Any]) -> None:

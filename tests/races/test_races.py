@@ -9,12 +9,6 @@ from tests.protocol.emulated_table import running_emulator
 from tests.races.mutants import CALM, MUTANTS
 from tests.races.oracle import Plan, Races
 
-QUICK_MUTANTS = (
-    "a run is claimed by whoever comes",
-    "a message does not look whether it is the latest",
-    "a commit does not look whether its run counts",
-)
-
 
 @pytest.fixture(scope="module")
 def emulator(tmp_path_factory):
@@ -34,7 +28,7 @@ def test_racing_threads_with_crashes_late_workers_and_lost_answers_break_no_prom
         assert report.counts[happened] > 0, happened
 
 
-@pytest.mark.parametrize("name", QUICK_MUTANTS)
+@pytest.mark.parametrize("name", MUTANTS)
 def test_the_oracle_notices_when_guards_are_missing(emulator, name):
     report = Races(emulator, CALM, without(*MUTANTS[name])).run()
     assert report.violations
