@@ -208,12 +208,22 @@ _ERRORS = {
 }
 
 
+_INVOKE_ERRORS = {
+    "throttle": "Lambda.TooManyRequestsException",
+    "AccessDenied": "Lambda.AWSLambdaException",
+    "lost_response": "Lambda.SdkClientException",
+}
+"""What the Lambda integration reports (Step Functions developer guide, Handle transient Lambda service exceptions)."""
+
+
 def task_error(operation: str, action: str) -> str:
     """The error name a Task state sees, for example `SQS.ThrottlingException`."""
     service = operation.partition(":")[0]
+    if service == "lambda":
+        return _INVOKE_ERRORS.get(action, "Lambda.ServiceException")
     if action == "timeout":
         return "States.Timeout"
-    prefix = {"sqs": "SQS", "lambda": "Lambda", "dynamodb": "DynamoDB"}.get(service, service)
+    prefix = {"sqs": "SQS", "dynamodb": "DynamoDB"}.get(service, service)
     return f"{prefix}.{_ERRORS.get(action, _ERRORS['InternalServerError'])[0]}"
 
 

@@ -9,7 +9,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, HTTPClientError
 
 from local.deploy import EmulatorError
-from local.emulator.faults import Call, FaultPlan, FaultRule, FaultRuleError
+from local.emulator.faults import Call, FaultPlan, FaultRule, FaultRuleError, task_error
 from tests.emulator.world import code_of
 
 KEY = {"PK": {"S": "T#a#R#fault"}, "SK": {"S": "-"}}
@@ -123,6 +123,19 @@ def test_what_a_task_state_calls_directly_can_be_struck(faulty):
     faulty.emulator.add_fault(service="states-task", operation="sqs:sendMessage", action="throttle")
     described = faulty.run("Express", do="map", items=[1])
     assert (described["status"], described["error"]) == ("FAILED", "SQS.ThrottlingException")
+
+
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [
+        ("throttle", "Lambda.TooManyRequestsException"),
+        ("lost_response", "Lambda.SdkClientException"),
+        ("timeout", "States.Timeout"),
+    ],
+)
+def test_an_invocation_by_the_machine_fails_by_the_name_aws_gives_it(action, error):
+    """A machine retries by name: a wrong one would test its Catch instead."""
+    assert task_error("lambda:invoke", action) == error
 
 
 @pytest.mark.parametrize("action", ["kill_before", "kill_after", "kill_during"])
