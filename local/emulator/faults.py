@@ -219,10 +219,10 @@ _INVOKE_ERRORS = {
 def task_error(operation: str, action: str) -> str:
     """The error name a Task state sees, for example `SQS.ThrottlingException`."""
     service = operation.partition(":")[0]
-    if service == "lambda":
-        return _INVOKE_ERRORS.get(action, "Lambda.ServiceException")
     if action == "timeout":
         return "States.Timeout"
+    if service == "lambda":
+        return _INVOKE_ERRORS.get(action, "Lambda.ServiceException")
     prefix = {"sqs": "SQS", "dynamodb": "DynamoDB"}.get(service, service)
     return f"{prefix}.{_ERRORS.get(action, _ERRORS['InternalServerError'])[0]}"
 
