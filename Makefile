@@ -90,6 +90,15 @@ test-unit: $(VENV)/.installed  ## domain and protocol, under a minute, no networ
 test-machines: $(VENV)/.installed  ## the real state machine and handlers over memory adapters
 	$(PYTEST) tests/machines tests/functions tests/wire
 
+test-model: $(VENV)/.installed  ## every interleaving of the turn protocol, then every guard removed (about 20 min, 3 GB)
+	@$(MEASURED) $(VENV)/bin/python -m tests.model
+
+test-races: setup  ## threads, crashes and late workers on the emulator's DynamoDB, then mutants (about 5 min)
+	@$(MEASURED) $(VENV)/bin/python -m tests.races
+
+test-faults: setup  ## every fault at every call of the spine, on the stack (about 40 min)
+	@$(MEASURED) $(VENV)/bin/python -m tests.faults.matrix
+
 test-stack: setup  ## the deployed template on the emulator
 	$(PYTEST) tests/stack
 
@@ -103,4 +112,5 @@ screenshots: setup  ## docs/screenshots from the real demo, by hand
 	$(PY) -m tests.browser.screenshots
 
 .PHONY: help setup setup-system lock doctor demo demo-check deploy lint check features test test-unit test-machines \
+        test-model test-races test-faults \
         test-stack test-browser hit-rate screenshots

@@ -35,7 +35,19 @@ DOMAIN_MAY_IMPORT = {
     "copy",
 } | {
     *("dataclasses", "datetime", "decimal", "enum", "fractions", "functools", "hashlib", "heapq", "hmac"),
-    *("itertools", "json", "math", "operator", "re", "string", "textwrap", "types", "typing", "unicodedata"),
+    *(
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "re",
+        "string",
+        "textwrap",
+        "types",
+        "typing",
+        "unicodedata",
+        "zlib",
+    ),
 }
 FOUND = (
     "turngate.domain.late -> time",
