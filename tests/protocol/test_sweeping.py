@@ -202,7 +202,7 @@ class TestManyItems:
         monkeypatch.setattr(world.store, "due", throttled)
         findings = world.sweep()
         assert len(findings.failures) == 1
-        assert sorted(asked) == list(range(keys.DUE_SHARDS))
+        assert sorted(asked) == [*keys.RUN_SHARDS, *keys.EVENT_SHARDS]
         monkeypatch.setattr(world.store, "due", due)
         assert findings.timed_out + world.sweep().timed_out == 1
         assert world.state(run) == "timed_out"

@@ -38,15 +38,13 @@ class TestSweeper:
         assert [each.split(":")[0] for each in findings.failures] == [f"{alien.pk} {alien.sk}"]
         assert world.starts.sent == [start_order(ACCOUNT, world.conversation, run)]
 
-    @pytest.mark.parametrize("shard", ["DUE#2", "DUE#9"])
-    def test_a_flood_in_one_shard_starves_no_other_and_is_ordered_once_a_pass(self, world, shard):
+    def test_a_flood_of_events_starves_no_run_and_is_ordered_once_a_pass(self, world):
         world.store.watching = False
         run = world.say("one").run
-        run_key = keys.run(ACCOUNT, world.conversation, run)
-        world.store._items[run_key] |= {**keys.due(run_key, START), "GSI1PK": shard}
+        world.clock.advance(10_000)
         for n in range(1200):
             key = keys.events(ACCOUNT, f"c-flood-{n}", 1)
-            due = {**keys.due(key, START - 60_000), "GSI1PK": SHARD}
+            due = {**keys.due(key, START - 60_000), "GSI1PK": "DUE#19"}
             world.store._items[key] = {"entity": "events", "last": 1, "at": START - 60_000, **due}
         real_send = world.pushes.send
 
@@ -60,6 +58,28 @@ class TestSweeper:
         assert world.starts.sent == [start_order(ACCOUNT, world.conversation, run)]
         assert len(flood) == len(set(flood)) > 800  # the pass ended before the flood did
         for key in [key for key in world.store._items if "c-flood" in key.pk]:
+            del world.store._items[key]
+
+    @pytest.mark.parametrize("shard", ["DUE#2", "DUE#9"])
+    def test_a_flood_of_runs_in_one_shard_starves_no_other_shard(self, world, shard):
+        world.store.watching = False
+        run = world.say("one").run
+        run_key = keys.run(ACCOUNT, world.conversation, run)
+        item = dict(world.store._items[run_key])
+        world.store._items[run_key] |= {**keys.due(run_key, START), "GSI1PK": shard}
+        flood = [keys.run(ACCOUNT, f"c-flood-{n}", "r1") for n in range(1200)]
+        for key in flood:
+            world.store._items[key] = {**item, "run": "r1", **keys.due(key, START - 60_000), "GSI1PK": SHARD}
+        real_send = world.starts.send
+
+        def send_slowly(order):
+            world.clock.advance(28)
+            real_send(order)
+
+        world.starts.send = send_slowly
+        world.sweep(for_ms=25_000)
+        assert start_order(ACCOUNT, world.conversation, run) in world.starts.sent
+        for key in flood:
             del world.store._items[key]
 
     def test_an_event_that_nobody_could_be_told_is_given_up_and_stays_in_the_log(self, world):

@@ -101,8 +101,11 @@ class TestOrder:
         assert keys.due_at({"state": "completed"}) is None
 
     def test_due_items_spread_over_all_shards(self):
-        shards = {keys.due(keys.head("a", f"c{n}"), 1)["GSI1PK"] for n in range(400)}
-        assert shards == {keys.due_partition(n) for n in range(keys.DUE_SHARDS)}
+        runs = {keys.due(keys.run("a", f"c{n}", "r"), 1)["GSI1PK"] for n in range(400)}
+        events = {keys.due(keys.events("a", f"c{n}", 1), 1)["GSI1PK"] for n in range(400)}
+        assert runs == {keys.due_partition(n) for n in keys.RUN_SHARDS}
+        assert events == {keys.due_partition(n) for n in keys.EVENT_SHARDS}
+        assert not runs & events
 
 
 class TestDerivedIds:

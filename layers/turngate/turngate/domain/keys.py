@@ -13,7 +13,9 @@ from typing import Literal
 from turngate.domain.transaction import Item, Key
 from turngate.errors import BrokenInvariantError
 
-DUE_SHARDS = 16
+RUN_SHARDS = range(16)
+EVENT_SHARDS = range(16, 32)
+"""Partitions of the due index: unpushed events have their own, so that a flood of them never stands before a run."""
 _FORBIDDEN = re.compile(r"[#\x00-\x1f]")
 
 MessageKind = Literal["U", "R", "H", "S"]
@@ -128,7 +130,8 @@ def ticket(ticket_sha256: str) -> Key:
 
 def due(key: Key, due_ms: int) -> Item:
     """Attributes that put an item on the due index."""
-    shard = int.from_bytes(hashlib.sha256(key.pk.encode()).digest()[:2]) % DUE_SHARDS
+    shards = EVENT_SHARDS if key.sk.startswith("EVT#") else RUN_SHARDS
+    shard = shards[int.from_bytes(hashlib.sha256(key.pk.encode()).digest()[:2]) % len(shards)]
     return {"GSI1PK": due_partition(shard), "GSI1SK": f"{due_ms:013d}#{key.pk}#{key.sk}"}
 
 

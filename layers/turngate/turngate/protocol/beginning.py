@@ -76,12 +76,14 @@ def begin_run(
         return decision
     head = Head.from_item(seen[head_key])
     begun = _gather(store, account, conversation, head, run, execution)
+    if isinstance(begun, Duplicate):
+        return begun
     return replace(begun, pending=still_open(head.open_pending, clock.now_ms()))
 
 
 def _gather(
     store: ConversationStore, account: str, conversation: str, head: Head, run: Run, execution: str
-) -> Begun:
+) -> Begun | Duplicate:
     newest = store.query(
         account,
         keys.conversation(account, conversation),
@@ -94,9 +96,10 @@ def _gather(
     unanswered = [item for item in said if item["kind"] == "U" and item["seq"] > head.answered_through]
     earlier = [item for item in said if item["seq"] <= head.answered_through and item["kind"] in _ROLES]
     messages, truncated = _joined(unanswered)
-    if run.config_version is None or not messages:
-        # without messages the run was ended from outside since it was claimed; FailTurn finds out which
-        raise BrokenInvariantError(f"run {run.run} is running with nothing pinned or nothing to answer")
+    if not messages:  # ended from outside between the two reads; whoever did that has answered, or will
+        return Duplicate("ended")
+    if run.config_version is None:
+        raise BrokenInvariantError(f"run {run.run} is running with nothing pinned")
     turn = TurnRef(
         account=account,
         conversation=conversation,

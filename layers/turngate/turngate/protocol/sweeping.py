@@ -53,12 +53,18 @@ class Sweeper:
     def sweep(self, *, until_ms: int) -> SweepFindings:
         """One pass over what is late now, ending early at `until_ms`; the rest waits for the next pass.
 
-        The shards take turns, a batch each, beginning anywhere: a flood in one, or a pass that ends early, must not
-        keep the same others waiting. What a pass postpones is not late for this pass any more."""
+        Runs come before events: a customer waits for an answer, and a push is made good by resume."""
         findings = SweepFindings()
+        for shards in (keys.RUN_SHARDS, keys.EVENT_SHARDS):
+            self._sweep(shards, findings, until_ms)
+        return findings
+
+    def _sweep(self, shards: range, findings: SweepFindings, until_ms: int) -> None:
+        """The shards take turns, a batch each, beginning anywhere: a flood in one, or a pass that ends early, must not
+        keep the same others waiting. What a pass postpones is not late for this pass any more."""
         began = self.clock.now_ms()
-        first = began // 1000 % keys.DUE_SHARDS
-        waiting = deque((first + step) % keys.DUE_SHARDS for step in range(keys.DUE_SHARDS))
+        waiting = deque(shards)
+        waiting.rotate(began // 1000 % len(shards))
         while waiting and self.clock.now_ms() < until_ms:
             shard = waiting.popleft()
             try:
@@ -67,11 +73,10 @@ class Sweeper:
                 findings.failures.append(f"shard {shard}: {type(error).__name__}")
                 continue
             before = findings.progress
-            for key in sorted(late, key=_runs_first):
+            for key in late:
                 self._take(key, findings)
             if len(late) == BATCH and findings.progress > before:
                 waiting.append(shard)
-        return findings
 
     def _take(self, key: Key, findings: SweepFindings) -> None:
         """One broken item must not keep the others waiting, whatever is wrong with it."""
@@ -125,8 +130,3 @@ class Sweeper:
         if done.next_run:
             self.runs_to_start.send(start_order(account, conversation, done.next_run))
         return True
-
-
-def _runs_first(key: Key) -> bool:
-    """A customer who waits for an answer comes before a push that resume makes good."""
-    return not key.sk.startswith("RUN#")
