@@ -21,7 +21,7 @@ help:  ## list the targets
 setup: $(VENVS:%=%/.installed)  ## install what demo, demo-check and the suites need (pip only, no root)
 
 setup-system:  ## Debian packages for the browser tests: Chromium and a Chinese font (root)
-	@if command -v chromium >/dev/null && fc-list 2>/dev/null | grep -qi cjk; then exit 0; fi; \
+	@if command -v chromium >/dev/null && [ -n "$$(fc-list :lang=zh 2>/dev/null)" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
 	  echo "setup-system: needs root and apt; install Chromium and a CJK font yourself"; exit 1; fi; \
 	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium fontconfig fonts-wqy-microhei
