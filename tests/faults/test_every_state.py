@@ -10,8 +10,8 @@ from collections import defaultdict
 import pytest
 
 from tests.faults.actions import cells
-from tests.faults.matrix import BY_NAME, find_sites, run
 from tests.faults.places import PLACES
+from tests.faults.playing import BY_NAME, find_sites, run
 
 SEED = 1
 SCENARIOS = ("turn", "failing", "unstarted", "unannounced", "stuck")

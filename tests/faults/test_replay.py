@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.faults.bench import Aim, newcomer
-from tests.faults.matrix import BY_NAME, settle
+from tests.faults.playing import BY_NAME, settle
 from tests.faults.replay import business_state, deliver, differences, digest, recorded, source
 
 BUSY_S = float(os.environ.get("REPLAY_BUSY_S", "6"))
