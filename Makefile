@@ -98,6 +98,7 @@ test-races: setup  ## threads, crashes and late workers on the emulator's Dynamo
 
 test-faults: setup  ## every fault at every call of the spine, on the stack (about 40 min)
 	@$(MEASURED) $(VENV)/bin/python -m tests.faults.matrix
+	@REPLAY_BUSY_S=60 $(PYTEST) tests/faults/test_replay.py -s
 
 test-stack: setup  ## the deployed template on the emulator
 	$(PYTEST) tests/stack
