@@ -27,7 +27,8 @@ sys.path.insert(0, str(ROOT / "layers" / "turngate"))  # the package is shipped 
 from turngate.adapters.knowledge_files import DirectoryFiles  # noqa: E402 - needs the path
 from turngate.adapters.openai_embeddings import OpenAIEmbedder  # noqa: E402 - needs the path
 from turngate.adapters.sqlite_knowledge import SqliteKnowledge  # noqa: E402 - needs the path
-from turngate.domain.knowledge import LEXICAL_WEIGHT, Document, fuse  # noqa: E402 - needs the path
+from turngate.domain.knowledge import Document  # noqa: E402 - needs the path
+from turngate.domain.ranking import LEXICAL_WEIGHT, fuse  # noqa: E402 - needs the path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,10 +3,12 @@
     python -m tools.routing_eval                      everything, about two minutes
     python -m tools.routing_eval table                the table of utterances (tests/governance), both halves apart
     python -m tools.routing_eval clinc150 banking77   public data, from ../shared/data (--data)
+    python -m tools.routing_eval shortlist            how often the right intent is on a shortlist, by its length
     python -m tools.routing_eval cost                 CPU of governance per ruling; no model is needed
 
-The model is the one of MODEL_BASE_URL (MODEL_NAME, MODEL_API_KEY) or, without it, the offline demo model, which is
-started for the run. Each question goes through the product's own prompt, reading and governance. Samples are drawn
+The model is the one of MODEL_BASE_URL (MODEL_NAME, MODEL_API_KEY), the embedder that of EMBEDDING_BASE_URL
+(EMBEDDING_MODEL, EMBEDDING_API_KEY); without them, the offline demo model, which is started for the run, is both. Each
+question goes through the product's own shortlist, prompt, reading and governance. Samples are drawn
 with a fixed seed. The threshold is chosen on one half of the questions and judged on the other.
 """
 
@@ -22,7 +24,6 @@ import sys
 import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,20 +34,24 @@ sys.path[:0] = [
 ]  # the package is shipped as a layer, not installed
 
 from turngate.adapters.openai_chat import OpenAIChatModel  # noqa: E402 - needs the path
+from turngate.adapters.openai_embeddings import OpenAIEmbedder  # noqa: E402 - needs the path
 from turngate.domain.config import ContractEntry, GovernanceSlice, OfferedIntent, PreRouting  # noqa: E402 - needs the path
 from turngate.domain.governance import govern  # noqa: E402 - needs the path
 from turngate.domain.resuming import Resumption  # noqa: E402 - needs the path
 from turngate.domain.routing import Routing  # noqa: E402 - needs the path
-from turngate.domain.shapes import TenantContext, TurnInput  # noqa: E402 - needs the path
+from turngate.domain.shapes import TenantContext, TurnInput, TurnRef  # noqa: E402 - needs the path
+from turngate.domain.shortlist import Catalogue  # noqa: E402 - needs the path
 from turngate.domain.standard_replies import StandardReplies  # noqa: E402 - needs the path
 from turngate.domain.understanding import read_understanding, understanding_request  # noqa: E402 - needs the path
+from turngate.settings import Settings  # noqa: E402 - needs the path
+from turngate.states.shortlisting import shortlist  # noqa: E402 - needs the path
+from turngate.wiring import Ports  # noqa: E402 - needs the path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from turngate.domain.route_trace import PartRuling
     from turngate.domain.shapes import Understanding
-    from turngate.ports import ModelClient
 
 DEMO_PYTHON = ROOT / ".venvs" / "demo-model" / "bin" / "python"
 SEED = 20260106
@@ -55,6 +60,7 @@ PER_INTENT = {"clinc150": 2, "banking77": 4}
 OUT_OF_SCOPE = ""
 GRID = (0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)
 GAPS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
+LENGTHS = (10, 16, 24, 32, 48)
 TENANT = TenantContext(account="eval", principal="user:eval", customer="C-1")
 
 
@@ -63,6 +69,12 @@ class Question(NamedTuple):
 
     text: str
     intent: str
+
+
+class Data(NamedTuple):
+    name: str
+    governed: GovernanceSlice
+    questions: list[Question]
 
 
 class Asked(NamedTuple):
@@ -80,38 +92,32 @@ class Asked(NamedTuple):
         return sorted(best.items(), key=lambda item: -item[1])
 
 
-@dataclass(frozen=True)
-class Data:
-    name: str
-    governed: GovernanceSlice
-    questions: list[Question]
-
-
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="routing_eval", description="understanding and governance, apart")
-    parser.add_argument("which", nargs="*", help="table, clinc150, banking77, cost; nothing means all")
+    parser.add_argument("which", nargs="*", help="table, clinc150, banking77, shortlist, cost; all")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     options = parser.parse_args(argv)
-    which = options.which or ["cost", "table", "clinc150", "banking77"]
+    which = options.which or ["cost", "table", "shortlist", "clinc150", "banking77"]
     if "cost" in which:
         report_cost()
     if which == ["cost"]:
         return 0
-    with model_from_environment() as model:
+    with ports_from_environment() as ports:
         if "table" in which:
-            report_table(model)
-        for name in ("clinc150", "banking77"):
+            report_table(ports)
+        for name, read in READERS.items():
+            if "shortlist" in which:
+                report_shortlist(read(options.data), ports)
             if name in which:
-                report_data(READERS[name](options.data), model)
+                report_data(read(options.data), ports)
     return 0
 
 
 @contextmanager
-def model_from_environment() -> Iterator[ModelClient]:
-    """The configured endpoint, or the demo model for as long as the block lasts."""
-    if url := os.environ.get("MODEL_BASE_URL"):
-        name, key = os.environ.get("MODEL_NAME", "gpt-4.1-mini"), os.environ.get("MODEL_API_KEY", "")
-        yield OpenAIChatModel(base_url=url, api_key=key, model=name)
+def ports_from_environment() -> Iterator[Ports]:
+    """The configured endpoints, or the demo model for as long as the block lasts."""
+    if os.environ.get("MODEL_BASE_URL"):
+        yield Ports(Settings.from_environment(os.environ))
         return
     command = [str(DEMO_PYTHON), "-m", "local.demo_model", "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as demo:  # noqa: S603 - our own
@@ -119,24 +125,42 @@ def model_from_environment() -> Iterator[ModelClient]:
             announced = demo.stdout.readline().split() if demo.stdout else []
             if not announced:
                 sys.exit("the demo model did not start; `make setup` installs it")
-            yield OpenAIChatModel(base_url=announced[-1], api_key="", model="demo")
+            url = announced[-1]
+            yield Ports(
+                model=OpenAIChatModel(base_url=url, api_key="", model="demo"),
+                embedder=OpenAIEmbedder(base_url=url, api_key="", model="demo"),
+            )
         finally:
             demo.terminate()
 
 
 def understand(
-    model: ModelClient, spoken: TurnInput, governed: GovernanceSlice, resumption: Resumption
+    ports: Ports, spoken: TurnInput, governed: GovernanceSlice, resumption: Resumption, name: str = "table"
 ) -> Understanding:
-    """What Understand would hand to Govern, without its run."""
-    prompt = understanding_request(spoken, (), governed, resumption.waiting)
-    answer, _ = model.complete_json(
+    """What Understand would hand to Govern, without its run. `name` stands for the account."""
+    offered = shortlist(ports, turn_of(name), spoken, (), governed).governed
+    prompt = understanding_request(spoken, (), offered, resumption.waiting)
+    answer, _ = ports.model.complete_json(
         system=prompt.system,
         user=prompt.user,
         schema_name=prompt.schema_name,
         schema=prompt.schema,
         timeout_s=60,
     )
-    return read_understanding(answer, governed, spoken).understanding
+    return read_understanding(answer, offered, spoken).understanding
+
+
+def turn_of(account: str) -> TurnRef:
+    return TurnRef(
+        account=account,
+        conversation="c",
+        run="r",
+        execution="x",
+        epoch=1,
+        seq=1,
+        config_version=1,
+        deadline=0,
+    )
 
 
 def report_cost() -> None:
@@ -187,7 +211,7 @@ def report_cost() -> None:
 # ── the table ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def report_table(model: ModelClient) -> None:
+def report_table(ports: Ports) -> None:
     """Both halves with the model's own candidates: every row that is not ruled as written is named, and how many would
     be with other numbers."""
     from tests.governance.table import Row, governed, rows, ruled  # noqa: PLC0415 - only this report needs the tests' files
@@ -197,7 +221,7 @@ def report_table(model: ModelClient) -> None:
     def as_read(row: Row) -> Callable[[TurnInput, GovernanceSlice, Resumption], Understanding]:
         def understands(spoken: TurnInput, slice_: GovernanceSlice, resumption: Resumption) -> Understanding:
             if row.id not in read:
-                read[row.id] = understand(model, spoken, slice_, resumption)
+                read[row.id] = understand(ports, spoken, slice_, resumption)
             return read[row.id]
 
         return understands
@@ -305,14 +329,37 @@ def _data(name: str, examples: dict[str, list[str]], questions: list[Question], 
     return Data(name, governed, renamed)
 
 
-def report_data(data: Data, model: ModelClient) -> None:
+def report_shortlist(data: Data, ports: Ports) -> None:
+    """Share of the questions inside whose intent is among the nearest, and what finding it costs."""
+    catalogue = Catalogue(data.governed, "en")
+    inside = [question for question in data.questions if question.intent]
+    vectors = ports.embedder.embed([question.text for question in inside])
+    own = ports.embedder.embed(catalogue.texts)
+    known = [intent.id for intent in data.governed.intents]
+    print(f"\nshortlist, {data.name}: {len(known)} intents, {len(inside)} questions, share held by {LENGTHS}")
+    for by, given in (("words", ((), ())), ("both", (vectors, own))):
+        began = time.process_time()
+        places = [
+            catalogue.nearest([question.text], given[0][number : number + 1], given[1]).index(
+                known.index(question.intent)
+            )
+            for number, question in enumerate(inside)
+        ]
+        spent = (time.process_time() - began) * 1000 / len(inside)
+        held = "  ".join(f"{sum(place < length for place in places) / len(places):.3f}" for length in LENGTHS)
+        print(f"  {by:<6} {held}   {spent:.1f} ms CPU a question")
+
+
+def report_data(data: Data, ports: Ports) -> None:
     started = time.monotonic()
     asked = []
     for number, question in enumerate(data.questions):
         spoken = TurnInput.model_validate(
             {"messages": [{"message_seq": number + 1, "text": question.text}], "language": "en"}
         )
-        asked.append(Asked(question, spoken, understand(model, spoken, data.governed, Resumption())))
+        asked.append(
+            Asked(question, spoken, understand(ports, spoken, data.governed, Resumption(), data.name))
+        )
     spent = time.monotonic() - started
     inside = [a for a in asked if a.question.intent]
     outside = [a for a in asked if not a.question.intent]

@@ -4,8 +4,9 @@
     python -m tools.trace ACCOUNT RUN --expect p1=ORDER_QUERY:getOrder     and say where it first went wrong
     python -m tools.trace --file trace.json                    a stored trace, as `work` items and this tool hold it
 
-The order is S1's (F-613): what the model made of it, what a correction changed, what governance decided, what the
-contract says, and which resource was really used. The trace holds what the customer wrote: treat it as such.
+The order is S1's (F-613): what the model was offered and made of it, what a correction changed, what governance
+decided, what the contract says, and which resource was really used. The trace holds what the customer wrote: treat it
+as such.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from turngate.ports import ConversationStore
 
-Stage = Literal["intent", "correction", "governance", "contract", "execution"]
+Stage = Literal["shortlist", "intent", "correction", "governance", "contract", "execution"]
 _MOST_EVENTS = 500
 
 
@@ -86,6 +87,8 @@ def told_lines(told: Told) -> Iterator[str]:
             yield f"{name:<12} {what}"
     if trace.discarded:
         yield f"discarded    {', '.join(trace.discarded)}"
+    if trace.offered:
+        yield f"shortlist    {', '.join(trace.offered)}"
     if trace.refused_reply:
         yield f"reply        not taken: {trace.refused_reply}"
     for part in trace.parts:
@@ -124,6 +127,8 @@ def first_deviation(told: Told, part_id: str, expected: Expected) -> Stage | Non
     settled = part.correction.to_intent if part.correction else proposed
     ruled = part.contract.intent_id if part.contract else ""
     used = told.used.get(part_id, ())
+    if told.trace.offered and expected.intent_id not in told.trace.offered:
+        return "shortlist"
     if proposed != expected.intent_id and not (part.correction and settled == expected.intent_id):
         return "intent"
     if settled != expected.intent_id:

@@ -19,7 +19,8 @@ from turngate.adapters.memory.embedder import HashingEmbedder
 from turngate.adapters.memory.knowledge import MemoryKnowledge
 from turngate.adapters.s3 import S3Files
 from turngate.adapters.sqlite_knowledge import SqliteKnowledge
-from turngate.domain.knowledge import DEPTH, Document
+from turngate.domain.knowledge import Document
+from turngate.domain.ranking import DEPTH
 from turngate.errors import (
     BrokenInvariantError,
     KnowledgeUnavailableError,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.machines.scripts import phrases, reads
 from tests.machines.world import ACCOUNT
-from tests.unit.assistant_example import config_document
+from tests.unit.assistant_example import config_document, entry, intent
 from tools.trace import Expected, first_deviation, main, read_told, told_lines
 from turngate.domain.config import AssistantConfig
 
@@ -29,9 +29,13 @@ WRONG_CORRECTION = {
 def configured(**changes: object) -> AssistantConfig:
     document = config_document()
     document["routing"]["corrections"] = changes.get("corrections", [])
-    for entry in document["contract"]:
-        if entry["intent_id"] == "RETURN_POLICY":
-            entry["resource_name"] = changes.get("resource", "sales-kb")
+    for bound in document["contract"]:
+        if bound["intent_id"] == "RETURN_POLICY":
+            bound["resource_name"] = changes.get("resource", "sales-kb")
+    for number in range(int(str(changes.get("nearer", 0)))):  # nearer to the question than the right one
+        document["routing"]["shortlist"] = 10
+        document["intents"].append(intent(f"NEARER_{number}", QUESTION, QUESTION))
+        document["contract"].append(entry(f"NEARER_{number}", "KB", "guide-kb"))
     return AssistantConfig.model_validate(document)
 
 
@@ -53,6 +57,7 @@ def wrong_collection(world) -> None:
     ("stage", "read", "changes", "sabotage"),
     [
         (None, WELL_READ, {}, None),
+        ("shortlist", reads((QUESTION, {"NEARER_0": 0.9})), {"nearer": 10}, None),
         ("intent", MISREAD, {}, None),
         ("correction", WELL_READ, {"corrections": [WRONG_CORRECTION]}, None),
         ("contract", WELL_READ, {"resource": "guide-kb"}, None),

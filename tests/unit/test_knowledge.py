@@ -1,4 +1,4 @@
-"""How documents are limited, cut and spelled, and how two rankings become one."""
+"""How documents are limited, cut and spelled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from turngate.domain.knowledge import (
     cut,
     decode_document,
     digest_of,
-    fuse,
     publishable,
 )
 from turngate.domain.search_words import MAX_QUERY_WORDS, query_words, words
@@ -214,30 +213,3 @@ def test_a_question_is_reduced_to_its_different_words_of_substance():
     assert query_words("Who am I?") == ["who", "am", "i"], "a question of nothing else keeps them"
     many = query_words(" ".join(f"word{n} word{n}" for n in range(1000)))
     assert many == [f"word{n}" for n in range(MAX_QUERY_WORDS)]
-
-
-# Ranking
-
-
-def test_two_rankings_are_stretched_and_weighed():
-    fused = fuse({1: 10.0, 2: 5.0, 3: 0.0}, {3: 0.9, 2: 0.8, 4: 0.7}, weight=0.6)
-    assert fused == pytest.approx({1: 0.6, 2: 0.5, 3: 0.4006, 4: 0.0004})
-    assert list(fused) == [1, 2, 3, 4]
-
-
-def test_one_ranking_alone_keeps_its_order_and_none_gives_none():
-    assert list(fuse({5: 0.1, 6: 0.3}, {})) == [6, 5]
-    assert list(fuse({}, {5: 0.1, 6: 0.3})) == [6, 5]
-    assert fuse({7: 0.1}, {}) == {7: 1.0}
-    assert fuse({}, {}) == {}
-
-
-numbers = st.dictionaries(st.integers(0, 150), st.floats(-1, 1), max_size=120)
-
-
-@given(numbers, numbers)
-def test_a_fused_ranking_is_ordered_and_within_bounds(lexical, dense):
-    fused = fuse(lexical, dense)
-    assert set(fused) <= set(lexical) | set(dense)
-    assert all(0 < score <= 1.0000001 for score in fused.values())
-    assert list(fused.values()) == sorted(fused.values(), reverse=True)

@@ -10,7 +10,7 @@ from turngate.states.compose_reply import ComposedReply, ComposeRequest, compose
 from turngate.states.understand import UnderstandRequest, Understood, understand
 
 logger = logging.getLogger()
-ports = wiring.live("store", "events_to_push", "model")
+ports = wiring.live("store", "events_to_push", "model", "embedder")
 
 Input = Annotated[UnderstandRequest | ComposeRequest, Field(discriminator="task")]
 _INPUT: TypeAdapter[Input] = TypeAdapter(Input)

@@ -19,15 +19,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from turngate.adapters.indexing import Row, evidence_of, rows_of, same_content, summary_of, vectors_of
-from turngate.domain.knowledge import (
-    DEPTH,
-    TITLE_WEIGHT,
-    VersionSummary,
-    check_scope,
-    digest_of,
-    fuse,
-    publishable,
-)
+from turngate.domain.knowledge import VersionSummary, check_scope, digest_of, publishable
+from turngate.domain.ranking import DEPTH, TITLE_WEIGHT, fuse
 from turngate.domain.search_words import query_words
 from turngate.errors import KnowledgeUnavailableError
 

@@ -97,6 +97,7 @@ def govern(
         drift=read.drift,
         discarded=read.discarded,
         refused_reply=back.refused,
+        offered=read.offered,
         parts=tuple(rulings),
     )
     pending = answering_back.changes(back, parts, decisions)

@@ -1,7 +1,4 @@
-"""Documents, the pieces they are cut into, and how two rankings become one.
-
-Everything here is pure and the same for every index, so that indexes differ in speed and never in what they find.
-"""
+"""Documents, and the pieces they are cut into: the same for every index."""
 
 from __future__ import annotations
 
@@ -17,20 +14,11 @@ from turngate.domain.shapes import Frozen
 from turngate.errors import BrokenInvariantError, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PIECE = 1200
 """Characters. A clause up to this length is never cut; neighbours are kept together up to it."""
-
-DEPTH = 100
-"""How many of the best of each ranking take part in the fusion."""
-
-LEXICAL_WEIGHT = 0.7
-"""Of the words in the fused score; the rest is the vectors'. Chosen on data: docs/retrieval.md."""
-
-TITLE_WEIGHT = 2.0
-"""What a word in a title counts, a word in the text being 1. No data speaks for another: docs/retrieval.md."""
 
 DocumentId = Annotated[str, StringConstraints(pattern=r"^[^\s/#\x00-\x1f\x7f]{1,200}$")]
 """`/` separates the parts of a reference and `#` those of a key."""
@@ -229,34 +217,3 @@ def _parts(text: str, finest: int = 0) -> Iterator[str]:
         atom_start = end
     if part_start < len(text):
         yield text[part_start:]
-
-
-# Ranking
-
-
-def fuse(
-    lexical: Mapping[int, float], dense: Mapping[int, float], weight: float = LEXICAL_WEIGHT
-) -> dict[int, float]:
-    """One score in (0, 1] for whatever either ranking holds, best first; each ranking is stretched to 0…1 first
-    (min-max), because BM25 and cosine have nothing in common. With one ranking alone, its own order."""
-    if not lexical or not dense:
-        return _ordered(_stretched(lexical or dense))
-    left, right = _stretched(lexical), _stretched(dense)
-    return _ordered(
-        {key: weight * left.get(key, 0.0) + (1 - weight) * right.get(key, 0.0) for key in left | right}
-    )
-
-
-def _stretched(scores: Mapping[int, float]) -> dict[int, float]:
-    best = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:DEPTH])
-    if not best:
-        return {}
-    low, high = min(best.values()), max(best.values())
-    # the last one found is still more than one not found
-    return {
-        key: max((score - low) / (high - low), 0.001) if high > low else 1.0 for key, score in best.items()
-    }
-
-
-def _ordered(scores: Mapping[int, float]) -> dict[int, float]:
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

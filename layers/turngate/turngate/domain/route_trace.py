@@ -85,7 +85,8 @@ class RouteTrace(Frozen):
     """The operator's view of one ruling. Holds what the customer wrote: a working text of the run, never a log line.
 
     `discarded` and `drift` say what of the model's answer was not believed; `error` why there was no usable one;
-    `refused_reply` why its reading of the message as an answer to an open question was not taken."""
+    `refused_reply` why its reading of the message as an answer to an open question was not taken; `offered` the
+    shortlist it chose from, empty when it saw the whole catalogue."""
 
     original: str
     rewritten: str
@@ -93,6 +94,7 @@ class RouteTrace(Frozen):
     drift: tuple[str, ...] = ()
     discarded: tuple[str, ...] = ()
     refused_reply: str = ""
+    offered: tuple[str, ...] = ()
     parts: tuple[PartRuling, ...]
 
 

@@ -64,6 +64,8 @@ class Routing(Frozen):
     out_of_scope_below: Score = 0.35
     """A best candidate below it is hopeless: refuse. Between the two: see `unclassified` (F-091, F-092)."""
     max_candidates: int = Field(default=3, ge=1, le=10)
+    shortlist: int = Field(default=32, ge=10, le=200)
+    """A catalogue of more intents than this is cut to the nearest ones before a model sees it."""
     clarify_gap: Score = 0.1
     """The best intent needs this lead over a trusted candidate of another resource, else we ask (F-095, F-102)."""
     guide_between_documents: bool = True

@@ -267,7 +267,8 @@ class ProposedReply(Frozen):
 class Understanding(Frozen):
     """What the message looks like; grants nothing (F-082). `status` ERROR: the model gave nothing usable.
 
-    `discarded` and `drift` tell what was not believed, for the route trace (`unknown_intent:<id>`, `number_lost`)."""
+    `discarded` and `drift` tell what was not believed, for the route trace (`unknown_intent:<id>`, `number_lost`).
+    `offered`: ids on the shortlist that the model chose from; empty when it saw the whole catalogue."""
 
     status: Literal["OK", "ERROR"]
     rewritten: str = ""
@@ -276,3 +277,4 @@ class Understanding(Frozen):
     error: str = ""
     discarded: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
+    offered: tuple[str, ...] = ()

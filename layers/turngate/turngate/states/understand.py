@@ -1,4 +1,4 @@
-"""Understand: what does the message look like? One model call; it grants nothing."""
+"""Understand: what does the message look like? One model call over at most a shortlist; it grants nothing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from turngate.domain.understanding import (
     understanding_request,
 )
 from turngate.protocol.asking import Answered, ask
+from turngate.states.shortlisting import shortlist
 
 if TYPE_CHECKING:
     from turngate.wiring import Ports
@@ -41,10 +42,11 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
     turn, spoken, governed = request.turn, request.input, request.governance
     history = request.history
     started = ports.clock.now_ms()
-    prompt = understanding_request(spoken, history, governed, request.resumption.waiting)
+    offer = shortlist(ports, turn, spoken, history, governed)
+    prompt = understanding_request(spoken, history, offer.governed, request.resumption.waiting)
     reply = ask(ports.model, ports.store, ports.clock, ports.ids, turn=turn, prompt=prompt, spent=0)
     if isinstance(reply, Answered):
-        reading = read_understanding(reply.document, governed, spoken, history)
+        reading = read_understanding(reply.document, offer.governed, spoken, history)
         error = reading.understanding.error
     else:
         reading = Reading(understanding=failed_understanding(reply.reason), dropped={})
@@ -57,6 +59,10 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
         data={
             "task": "understand",
             "started_at": started,
+            "offered": len(offer.governed.intents),
+            "of": len(governed.intents),
+            "shortlist": offer.by,
+            "degraded": offer.degraded,
             "tries": reply.tries,
             "error": error,
             "dropped": reading.dropped,
@@ -65,4 +71,5 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
         },
     )
     ports.store.put_all(turn.account, [run_log.entry(turn.account, turn.run, event)])
-    return Understood(understanding=reading.understanding, usage=reply.usage)
+    understanding = reading.understanding.model_copy(update={"offered": offer.ids})
+    return Understood(understanding=understanding, usage=reply.usage)

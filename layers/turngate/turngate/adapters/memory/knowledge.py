@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from turngate.adapters.indexing import evidence_of, rows_of, same_content, summary_of, vectors_of
-from turngate.domain.knowledge import (
-    DEPTH,
-    TITLE_WEIGHT,
-    check_scope,
-    digest_of,
-    fuse,
-    publishable,
-)
-from turngate.domain.search_words import query_words
+from turngate.domain.knowledge import check_scope, digest_of, publishable
+from turngate.domain.ranking import Entry, WordIndex, fuse
 from turngate.errors import KnowledgeUnavailableError
 
 if TYPE_CHECKING:
@@ -26,43 +18,12 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import Evidence
     from turngate.ports import Embedder
 
-_K1, _B = 1.2, 0.75
-_LEAST_IDF = 1e-6
-
-
-class _Words:
-    """BM25 as SQLite's FTS5 computes it (https://www.sqlite.org/fts5.html#the_bm25_function)."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self._postings: defaultdict[str, dict[int, float]] = defaultdict(dict)
-        self._lengths: list[int] = []
-        for number, row in enumerate(rows):
-            title, text = row.title_words, row.text_words
-            self._lengths.append(len(title) + len(text))
-            counts = Counter(text)
-            for word, count in Counter(title).items():
-                self._postings[word][number] = TITLE_WEIGHT * count
-            for word, count in counts.items():
-                self._postings[word][number] = self._postings[word].get(number, 0.0) + count
-        self._mean = sum(self._lengths) / len(rows) if rows else 0.0
-
-    def scores(self, query: str) -> dict[int, float]:
-        found: defaultdict[int, float] = defaultdict(float)
-        total = len(self._lengths)
-        for word in query_words(query):
-            posting = self._postings.get(word, {})
-            idf = max(math.log((total - len(posting) + 0.5) / (len(posting) + 0.5)), _LEAST_IDF)
-            for number, count in posting.items():
-                length = _K1 * (1 - _B + _B * self._lengths[number] / self._mean)
-                found[number] += idf * count * (_K1 + 1) / (count + length)
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:DEPTH])
-
 
 class _Version:
     def __init__(self, summary: VersionSummary, rows: list[Row], vectors: list[list[float]]) -> None:
         self.summary = summary
         self.rows = rows
-        self.words = _Words(rows)
+        self.words = WordIndex(Entry(row.title_words, row.text_words) for row in rows)
         self.vectors = vectors
 
     def nearest(self, vector: Sequence[float] | None) -> dict[int, float]:
