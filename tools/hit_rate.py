@@ -22,13 +22,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "layers" / "turngate"))  # the package is shipped as a layer, not installed
+sys.path[:0] = [
+    str(ROOT),
+    str(ROOT / "layers" / "turngate"),
+]  # the package is shipped as a layer, not installed
 
+from local.tenants import MALL, read_tenant  # noqa: E402 - needs the path
 from turngate.adapters.knowledge_files import DirectoryFiles  # noqa: E402 - needs the path
 from turngate.adapters.openai_embeddings import OpenAIEmbedder  # noqa: E402 - needs the path
 from turngate.adapters.sqlite_knowledge import SqliteKnowledge  # noqa: E402 - needs the path
 from turngate.domain.knowledge import Document  # noqa: E402 - needs the path
 from turngate.domain.ranking import LEXICAL_WEIGHT, fuse  # noqa: E402 - needs the path
+from turngate.states.retrieve import NEAREST  # noqa: E402 - needs the path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -137,7 +142,7 @@ def run(check: Check, embedder: Embedder, *, weights: bool) -> None:
                     ("both", question.text, vector),
                 ):
                     scores: dict[str, float] = {}
-                    for hit in index.search(ACCOUNT, "all", 1, text, asked, DEPTH):
+                    for hit in index.search(ACCOUNT, {"all": 1}, text, asked, DEPTH).pieces:
                         scores.setdefault(hit.document_id, hit.score)
                     found[name].append(scores)
             cpu_ms = (time.process_time() - start) * 1000 / len(questions) / len(found)
@@ -147,6 +152,41 @@ def run(check: Check, embedder: Embedder, *, weights: bool) -> None:
                 print(line(f"{name} (weight {LEXICAL_WEIGHT})" if name == "both" else name, ranks))
             if weights:
                 sweep(found, questions)
+
+
+def run_collections(embedder: Embedder) -> None:
+    """Several collections at once: the mall's, asked with the example questions of its document intents. Ranked as one,
+    against each by its own best; and how often a question's own collection looks as if it held nothing (it should
+    not), and another one as if it did (it should not either)."""
+    config, collections = read_tenant(MALL)
+    examples = {intent.id: intent.examples for intent in config.intents}
+    bound = {entry.intent_id: entry.resource_name for entry in config.contract if entry.kind == "KB"}
+    asked = [(text, name) for intent, name in bound.items() for text in examples[intent]]
+    vectors = embedder.embed([text for text, _ in asked])
+    public = config.routing.fallback_collections
+    together, apart = [], []
+    strays: dict[bool, list[bool]] = {True: [], False: []}
+    with tempfile.TemporaryDirectory() as folder, SqliteKnowledge(DirectoryFiles(Path(folder))) as index:
+        for name, documents in collections.items():
+            index.put_version(ACCOUNT, name, 1, documents, embedder)
+        for (text, own), vector in zip(asked, vectors, strict=True):
+            if own in public:
+                ranked = index.search(ACCOUNT, dict.fromkeys(public, 1), text, vector, TOP).pieces
+                together.append(ranked[0].collection == own)
+                bests = [index.search(ACCOUNT, {name: 1}, text, vector, 1).pieces for name in public]
+                apart.append(max((b[0] for b in bests if b), key=lambda piece: piece.score).collection == own)
+            for name in collections:
+                searched = dict.fromkeys((name, *public), 1)
+                nearest = index.search(ACCOUNT, searched, text, vector, NEAREST).pieces
+                strays[name == own].append(all(piece.collection != name for piece in nearest))
+    print(f"mall: {len(asked)} questions, {len(collections)} collections, {len(public)} of them public")
+    print(
+        f"  right collection first of the public ones: ranked as one {sum(together) / len(together):.3f}",
+        end="",
+    )
+    print(f", each by its own best {sum(apart) / len(apart):.3f}")
+    rates = {own: sum(each) / len(each) for own, each in strays.items()}
+    print(f"  nothing near: in the own collection {rates[True]:.3f}, in another one {rates[False]:.3f}")
 
 
 def sweep(found: dict[str, list[dict[str, float]]], questions: Sequence[Question]) -> None:
@@ -197,6 +237,7 @@ def main() -> None:
     if not (arguments.data / "tau2_banking").is_dir():
         sys.exit(f"no data at {arguments.data}: nothing was measured")
     with embedder_from_environment() as embedder:
+        run_collections(embedder)
         run(cmrc(arguments.data), embedder, weights=arguments.weights)
         run(known_items(arguments.data), embedder, weights=arguments.weights)
         run(thirty(arguments.data), embedder, weights=False)

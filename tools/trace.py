@@ -15,7 +15,7 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,10 +47,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Told:
-    """A trace, and per part the resources that the run's log says were used."""
+    """A trace, and per part the resources that the run's log says were used; `beyond` are public collections that were
+    searched too, because the allowed one held nothing near (R-14)."""
 
     trace: RouteTrace
     used: Mapping[str, tuple[str, ...]]
+    beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_told(store: ConversationStore, account: str, run: str) -> Told:
@@ -62,17 +64,17 @@ def read_told(store: ConversationStore, account: str, run: str) -> Told:
             f"run {run} of {account} has no route trace: it failed before it was ruled, or it expired"
         )
     log = store.query(account, keys.run_partition(account, run), first="EV#", last="EV#~", limit=_MOST_EVENTS)
-    return Told(RouteTrace.model_validate_json(unpack(item["text"])), used_resources(log))
+    events = [(event["sk"].split("#")[1], json.loads(event["data"])) for event in log]
+    beyond = {part: tuple(data.get("fallback_collections", ())) for part, data in events}
+    return Told(RouteTrace.model_validate_json(unpack(item["text"])), used_resources(events), beyond)
 
 
-def used_resources(log: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+def used_resources(events: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[str, ...]]:
     """Collections searched and tools called, by part, as the states that did it wrote them down."""
     used: dict[str, tuple[str, ...]] = {}
-    for event in log:
-        data = json.loads(event["data"])
+    for part, data in events:
         names = (*data.get("collections", ()), *((data["tool"],) if "tool" in data else ()))
         if names:
-            part = event["sk"].split("#")[1]
             used[part] = (*used.get(part, ()), *names)
     return used
 
@@ -92,10 +94,10 @@ def told_lines(told: Told) -> Iterator[str]:
     if trace.refused_reply:
         yield f"reply        not taken: {trace.refused_reply}"
     for part in trace.parts:
-        yield from _part_lines(part, told.used.get(part.part_id, ()))
+        yield from _part_lines(part, told.used.get(part.part_id, ()), told.beyond.get(part.part_id, ()))
 
 
-def _part_lines(part: PartRuling, used: tuple[str, ...]) -> Iterator[str]:
+def _part_lines(part: PartRuling, used: tuple[str, ...], beyond: tuple[str, ...]) -> Iterator[str]:
     yield f"{part.part_id}  {part.question!r}"
     if part.resumed is not None:
         answer = part.resumed
@@ -117,7 +119,8 @@ def _part_lines(part: PartRuling, used: tuple[str, ...]) -> Iterator[str]:
         yield f"  4 contract   {contract.intent_id} = {contract.kind} {contract.resource_name}, {terms}"
     else:
         yield f"  4 contract   not asked{', public fallback' if part.fallback else ''}"
-    yield f"  5 resource   {part.route_kind} {part.resource_name or '-'}; used: {', '.join(used) or 'none'}"
+    also = f"; held nothing near, so also: {', '.join(beyond)}" if beyond else ""
+    yield f"  5 resource   {part.route_kind} {part.resource_name or '-'}; used: {', '.join(used) or 'none'}{also}"
 
 
 def first_deviation(told: Told, part_id: str, expected: Expected) -> Stage | None:

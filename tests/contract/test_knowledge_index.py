@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from turngate.adapters.indexing import rows_of, search_together
 from turngate.adapters.knowledge_files import DirectoryFiles
 from turngate.adapters.memory.embedder import HashingEmbedder
 from turngate.adapters.memory.knowledge import MemoryKnowledge
@@ -134,7 +135,11 @@ def vector(text: str) -> list[float]:
 
 
 def found(index, query, *, at=("a", "help", 1), by_vector=None, limit=5) -> list[str]:
-    return [hit.document_id for hit in index.search(*at, query, by_vector, limit)]
+    account, collection, version = at
+    return [
+        hit.document_id
+        for hit in index.search(account, {collection: version}, query, by_vector, limit).pieces
+    ]
 
 
 # Finding
@@ -163,7 +168,7 @@ def test_the_right_document_comes_first(filled, query, document_id, with_vector)
 
 @pytest.mark.covers("F-140")
 def test_a_hit_names_its_piece_source_version_and_scope(filled):
-    hit = filled.search("a", "help", 1, "退货", None, 1)[0]
+    hit = filled.search("a", {"help": 1}, "退货", None, 1).pieces[0]
     assert (hit.ref, hit.collection, hit.version) == ("help/returns-zh/0", "help", 1)
     assert (hit.document_id, hit.piece, hit.title, hit.source) == ("returns-zh", 0, "退货政策", "r.md")
     assert hit.text == DOCUMENTS[0].text
@@ -180,21 +185,23 @@ def test_vectors_find_what_no_word_does(filled):
 
 @pytest.mark.covers("F-143")
 def test_the_limit_holds_and_the_best_come_first(filled):
-    everything = filled.search("a", "help", 1, "returned 退货 发票 the", vector("退货"), 100)
+    everything = filled.search("a", {"help": 1}, "returned 退货 发票 the", vector("退货"), 100).pieces
     assert len(everything) == len(DOCUMENTS)
     assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
     for limit in (1, 3):
         assert (
-            filled.search("a", "help", 1, "returned 退货 发票 the", vector("退货"), limit)
+            filled.search("a", {"help": 1}, "returned 退货 发票 the", vector("退货"), limit).pieces
             == everything[:limit]
         )
-    assert filled.search("a", "help", 1, "退货", vector("退货"), 0) == []
-    assert filled.search("a", "help", 1, "退货", vector("退货"), -1) == []
+    assert filled.search("a", {"help": 1}, "退货", vector("退货"), 0).pieces == []
+    assert filled.search("a", {"help": 1}, "退货", vector("退货"), -1).pieces == []
 
 
 def test_the_same_question_gets_the_same_answer(filled):
-    first = filled.search("a", "help", 1, "退货 returned", vector("退货"), 5)
-    assert all(filled.search("a", "help", 1, "退货 returned", vector("退货"), 5) == first for _ in range(3))
+    first = filled.search("a", {"help": 1}, "退货 returned", vector("退货"), 5).pieces
+    assert all(
+        filled.search("a", {"help": 1}, "退货 returned", vector("退货"), 5).pieces == first for _ in range(3)
+    )
 
 
 def test_all_indexes_score_alike(tmp_path, bucket):
@@ -208,7 +215,7 @@ def test_all_indexes_score_alike(tmp_path, bucket):
         for query in ("退货要几天", "the days of delivery", "FRA-01 积分"):
             for by_vector in (None, vector(query)):
                 memory, *others = (
-                    adapter.search("a", "help", 1, query, by_vector, 9) for adapter in adapters
+                    adapter.search("a", {"help": 1}, query, by_vector, 9).pieces for adapter in adapters
                 )
                 for other in others:
                     assert [hit.ref for hit in other] == [hit.ref for hit in memory]
@@ -223,7 +230,7 @@ def test_a_long_clause_gives_its_best_piece_alone(index):
     )
     summary = index.put_version("a", "help", 1, [Document(document_id="fees", title="Fees", text=long)], None)
     assert summary.pieces > 1
-    hits = index.search("a", "help", 1, "fee rule 11", None, 5)
+    hits = index.search("a", {"help": 1}, "fee rule 11", None, 5).pieces
     assert len(hits) == 1
     assert "Rule 11" in hits[0].text
 
@@ -247,9 +254,9 @@ def test_accounts_collections_and_versions_never_mix(index):
         canary = Document(document_id="canary", title="Secret", text=f"The secret canary{number} sings.")
         index.put_version(*scope, [canary, *DOCUMENTS[:number]], EMBEDDER)
     for number, scope in enumerate(scopes):
-        hits = index.search(
-            *scope, "secret canary0 canary1 canary2 canary3 canary4", vector("secret canary"), 50
-        )
+        account, collection, version = scope
+        query, by_vector = "secret canary0 canary1 canary2 canary3 canary4", vector("secret canary")
+        hits = index.search(account, {collection: version}, query, by_vector, 50).pieces
         texts = " ".join(hit.text for hit in hits)
         assert [n for n in range(len(scopes)) if f"canary{n}" in texts] == [number]
         assert all((hit.collection, hit.version) == scope[1:] for hit in hits)
@@ -258,10 +265,42 @@ def test_accounts_collections_and_versions_never_mix(index):
 @pytest.mark.covers("F-159")
 @pytest.mark.parametrize("scope", [("a", "help", 2), ("a", "help", 0), ("a", "other", 1), ("b", "help", 1)])
 def test_a_missing_version_is_unavailable_and_no_other_stands_in(filled, scope):
-    with pytest.raises(KnowledgeUnavailableError):
-        filled.search(*scope, "退货", None, 5)
+    account, collection, version = scope
+    assert filled.search(account, {collection: version}, "退货", None, 5) == ([], (collection,))
     with pytest.raises(KnowledgeUnavailableError):
         filled.summary(*scope)
+
+
+@pytest.mark.covers("F-159")
+def test_a_collection_that_cannot_be_read_leaves_the_others_and_a_line_in_the_log(filled, caplog):
+    with caplog.at_level(logging.WARNING):
+        pieces, unreadable = filled.search("a", {"gone": 1, "help": 1, "old": 7}, "退货", None, 5)
+    assert unreadable == ("gone", "old")
+    assert [(r.__dict__["collection"], r.__dict__["version"]) for r in caplog.records] == [
+        ("gone", 1),
+        ("old", 7),
+    ]
+    assert all(r.__dict__["reason"] for r in caplog.records)
+    assert pieces == filled.search("a", {"help": 1}, "退货", None, 5).pieces != []
+
+
+@pytest.mark.covers("F-119", "F-131")
+def test_several_collections_are_ranked_as_one_and_not_each_by_its_own_best(index):
+    near = Document(document_id="near", title="退货", text="七天内可以退货，退货运费由买家承担。")
+    far = [
+        Document(document_id=f"far{n}", title="发票", text=f"电子发票第{n}号，买家承担。") for n in range(3)
+    ]
+    index.put_version("a", "near", 2, [near, *far[:1]], EMBEDDER)
+    index.put_version("a", "far", 1, far, EMBEDDER)
+    question = "退货运费谁承担"
+    alone = index.search("a", {"far": 1}, question, vector(question), 5).pieces
+    assert alone[0].score == pytest.approx(1.0)  # the best of a bad lot
+    together = index.search("a", {"far": 1, "near": 2}, question, vector(question), 5).pieces
+    assert (together[0].collection, together[0].version, together[0].document_id) == ("near", 2, "near")
+    assert all(piece.score < 0.7 for piece in together if piece.collection == "far")
+    assert [piece.ref for piece in together] == [
+        piece.ref for piece in index.search("a", {"near": 2, "far": 1}, question, vector(question), 5).pieces
+    ]
 
 
 @pytest.mark.invariant("I6")
@@ -269,8 +308,9 @@ def test_a_missing_version_is_unavailable_and_no_other_stands_in(filled, scope):
     "scope", [("../a", "help", 1), ("a", "../a/help", 1), ("a", "help/1", 1), ("a", "help", -1)]
 )
 def test_a_name_that_leads_elsewhere_is_refused(filled, scope):
+    account, collection, version = scope
     with pytest.raises(BrokenInvariantError):
-        filled.search(*scope, "退货", None, 5)
+        filled.search(account, {collection: version}, "退货", None, 5)
     with pytest.raises(BrokenInvariantError):
         filled.put_version(*scope, DOCUMENTS, None)
 
@@ -348,7 +388,7 @@ def test_an_empty_version_answers_nothing(index):
 )
 def test_no_question_breaks_the_index(filled, query):
     for by_vector in (None, vector(query)):
-        hits = filled.search("a", "help", 1, query, by_vector, 5)
+        hits = filled.search("a", {"help": 1}, query, by_vector, 5).pieces
         assert len(hits) <= 5
     assert found(filled, "退货要几天")[0] == "returns-zh"
 
@@ -435,8 +475,7 @@ def test_a_damaged_file_is_unavailable_and_is_not_replaced(directory, spoil):
     spoil(file_of(directory))
     damaged = file_of(directory).read_bytes()
     with SqliteKnowledge(DirectoryFiles(directory)) as index:
-        with pytest.raises(KnowledgeUnavailableError):
-            index.search("a", "help", 1, "退货", vector("退货"), 5)
+        assert index.search("a", {"help": 1}, "退货", vector("退货"), 5) == ([], ("help",))
         with pytest.raises(KnowledgeUnavailableError):
             index.put_version("a", "help", 1, DOCUMENTS, EMBEDDER)
         assert found(index, "退货", at=("b", "help", 1)) == ["returns-zh"]
@@ -494,7 +533,7 @@ def test_an_object_is_fetched_once_and_checked(tmp_path, bucket):
     bucket.reads, bucket.damage = 0, True
     with SqliteKnowledge(S3Files(bucket, "b", tmp_path / "reader")) as reader:
         with pytest.raises(KnowledgeUnavailableError, match="damaged"):
-            found(reader, "退货")
+            reader.summary("a", "help", 1)
         bucket.damage = False
         assert found(reader, "退货")[0] == "returns-zh"
     with SqliteKnowledge(S3Files(bucket, "b", tmp_path / "reader")) as restarted:
@@ -539,3 +578,18 @@ def test_the_second_writer_of_an_object_is_told(tmp_path, bucket):
     built.write_bytes(b"second")
     assert files.publish("a", "help", 1, built) is False
     assert files.path("a", "help", 1).read_bytes() == b"first"
+
+
+def test_a_file_that_turns_out_damaged_while_it_is_quoted_leaves_the_others():
+    rows = rows_of(DOCUMENTS)
+
+    def row(collection: str, number: int):
+        if collection == "help" and number == 1:
+            raise KnowledgeUnavailableError("a page of it is damaged")
+        return rows[number]
+
+    pieces, unreadable = search_together(
+        {"help": 1, "more": 1}, lambda *_: ({0: 3.0, 1: 2.0, 2: 1.0}, {}), row, 5
+    )
+    assert unreadable == ("help",)
+    assert [piece.collection for piece in pieces] == ["more"] * 3

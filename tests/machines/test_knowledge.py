@@ -11,7 +11,10 @@ from tests.machines.paths import KNOWLEDGE, STATED
 from tests.machines.scripts import phrases, reads
 from tests.machines.tenant import ACCOUNT, DOCUMENTS, GUEST
 from tests.protocol.world import START
+from tools.trace import read_told, told_lines
 from turngate.domain import keys
+from turngate.domain.knowledge import Document
+from turngate.protocol.configuring import activate_knowledge
 
 
 @pytest.mark.covers("F-061", "F-090", "F-129", "F-135", "F-353", "F-354", "F-355", "F-606")
@@ -219,3 +222,25 @@ def test_a_turn_keeps_the_configuration_it_was_pinned_to(story) -> None:
         world.say("Bake a cake")
         assert world.turn().path == STATED
     assert [reply["text"] for reply in world.replies] == ["Out of scope.", "No."]
+
+
+@pytest.mark.covers("F-119", "F-611")
+@pytest.mark.invariant("I12")
+def test_a_collection_with_nothing_near_is_helped_by_the_public_ones_and_the_trace_says_so(story) -> None:
+    question = "What does a new chain cost?"
+    said = phrases(("p1", "A new chain costs 25 euros.", ["p1.E1"]))
+    world = story(reads((question, {"RETURN_POLICY": 0.9})), said)  # a wrong intent, a public answer
+    prices = [
+        Document(document_id=part, title="Repair prices", text=f"A new {part} costs {cost} euros.")
+        for part, cost in (("chain", 25), ("tyre", 30), ("brake", 40), ("saddle", 50))
+    ]
+    world.knowledge.put_version(ACCOUNT, "repair-kb", 2, prices, world.embedder)
+    activate_knowledge(world.store, ACCOUNT, {"repair-kb": 2})
+    world.say(question)
+    world.turn()
+    assert world.reply["text"] == "A new chain costs 25 euros."
+    completed = next(f for f in world.received() if f["type"] == "message.completed")
+    assert [source["collection"] for source in completed["data"]["sources"]] == ["repair-kb"]
+    told = read_told(world.store, ACCOUNT, world.runs()[0].run)
+    last = list(told_lines(told))[-1]
+    assert last == "  5 resource   KB sales-kb; used: sales-kb; held nothing near, so also: repair-kb"

@@ -50,7 +50,11 @@ def test_a_chosen_intent_goes_through_the_contract_with_the_question_that_waited
     assert (part.question, part.route) == (
         "新车坏了",
         AllowedRoute(
-            kind="KB", intent_id="REPAIR_GUIDE", resource_name="guide-kb", collections=("guide-kb",)
+            kind="KB",
+            intent_id="REPAIR_GUIDE",
+            resource_name="guide-kb",
+            collections=("guide-kb",),
+            fallback_collections=("sales-kb", "repair-kb"),
         ),
     )
     assert [(c.pending_id, c.state) for c in ruling.pending.closed] == [("q3", "resumed")]

@@ -10,9 +10,13 @@ from turngate.domain.shapes import AllowedRoute, FixedAnswer, Refusal
 
 
 @pytest.mark.covers("F-113", "F-115")
-def test_a_document_intent_may_read_exactly_its_own_collection() -> None:
+def test_a_document_intent_may_read_its_own_collection_and_beyond_it_the_public_ones_alone() -> None:
     assert authorise(governed(), "RETURN_POLICY", GUEST, "zh-CN") == AllowedRoute(
-        kind="KB", intent_id="RETURN_POLICY", resource_name="sales-kb", collections=("sales-kb",)
+        kind="KB",
+        intent_id="RETURN_POLICY",
+        resource_name="sales-kb",
+        collections=("sales-kb",),
+        fallback_collections=("repair-kb",),
     )
 
 

@@ -41,7 +41,11 @@ def test_a_trusted_candidate_gets_the_one_resource_of_its_contract() -> None:
     outcome, route = one("怎么退货", {"RETURN_POLICY": 0.9, "REPAIR_GUIDE": 0.8, "ORDER_QUERY": 0.6})
     assert outcome == "ROUTED"
     assert route == AllowedRoute(
-        kind="KB", intent_id="RETURN_POLICY", resource_name="sales-kb", collections=("sales-kb",)
+        kind="KB",
+        intent_id="RETURN_POLICY",
+        resource_name="sales-kb",
+        collections=("sales-kb",),
+        fallback_collections=("repair-kb",),
     )
 
 

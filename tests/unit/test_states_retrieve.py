@@ -9,8 +9,9 @@ import pytest
 from turngate.adapters.memory.edges import FixedClock, SeededIds
 from turngate.adapters.memory.store import MemoryConversationStore
 from turngate.domain import keys
+from turngate.domain.knowledge import Found
 from turngate.domain.shapes import AllowedRoute, Evidence, FixedAnswer, Part, TurnRef
-from turngate.errors import BrokenInvariantError, KnowledgeUnavailableError, ModelUnavailableError
+from turngate.errors import BrokenInvariantError, ModelUnavailableError
 from turngate.states import working_texts
 from turngate.states.retrieve import MAX_PIECES, RetrieveRequest, retrieve
 from turngate.wiring import Ports
@@ -47,30 +48,37 @@ class Shelf:
 
     model = "shelf"
 
-    def __init__(self, broken: tuple[str, ...] = ()) -> None:
+    def __init__(self, broken: tuple[str, ...] = (), **best: float) -> None:
         self.broken = broken
-        self.asked: list[tuple[str, str, int, object, int]] = []
+        self.best = {"a-kb": 0.5, "b-kb": 0.45} | {f"{name}-kb": score for name, score in best.items()}
+        self.asked: list[tuple[str, dict[str, int], object, int]] = []
 
     def embed(self, texts: list[str]) -> list[list[float]]:
         if "vectors" in self.broken:
             raise ModelUnavailableError("timeout")
         return [[1.0] for _ in texts]
 
-    def search(self, account, collection, version, query, vector, limit) -> list[Evidence]:
-        self.asked.append((account, collection, version, vector, limit))
-        if collection in self.broken:
-            raise KnowledgeUnavailableError(collection)
-        if "empty" in self.broken:
-            return []
-        base = 0.5 if collection == "a-kb" else 0.45
-        return [piece(collection, version, n, base - n / 10) for n in range(4)]
+    def search(self, account, versions, query, vector, limit) -> Found:
+        self.asked.append((account, dict(versions), vector, limit))
+        readable = (
+            {} if "empty" in self.broken else {c: v for c, v in versions.items() if c not in self.broken}
+        )
+        pieces = [
+            piece(collection, version, n, self.best[collection] - n / 10)
+            for collection, version in readable.items()
+            for n in range(4)
+        ]
+        unreadable = tuple(c for c in versions if c in self.broken)
+        return Found(sorted(pieces, key=lambda each: -each.score), unreadable)
 
 
-def run(shelf: Shelf, *collections: str, pins: dict[str, int] | None = None):
+def run(shelf: Shelf, *collections: str, pins: dict[str, int] | None = None, beyond: tuple[str, ...] = ()):
     store = MemoryConversationStore()
     ports = Ports(store=store, knowledge=shelf, embedder=shelf, clock=FixedClock(NOW), ids=SeededIds(1))
     turn = TURN if pins is None else TURN.model_copy(update={"knowledge_pins": pins})
-    route = AllowedRoute(kind="KB", intent_id="I", resource_name="n", collections=collections, fallback=True)
+    route = AllowedRoute(
+        kind="KB", intent_id="I", resource_name="n", collections=collections, fallback_collections=beyond
+    )
     part = Part(part_id="p2", question="why?", route=route)
     result = retrieve(RetrieveRequest(turn=turn, part=part), ports)
     items = store.snapshot()
@@ -98,7 +106,7 @@ def test_the_best_five_of_all_collections_are_kept_in_order_under_refs_of_the_pa
 def test_each_collection_is_searched_at_its_pinned_version_in_the_turns_account() -> None:
     shelf = Shelf()
     run(shelf, "a-kb", "b-kb")
-    assert [each[:3] for each in shelf.asked] == [("velo", "a-kb", 3), ("velo", "b-kb", 4)]
+    assert [each[:2] for each in shelf.asked] == [("velo", {"a-kb": 3, "b-kb": 4})]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +126,38 @@ def test_what_cannot_be_searched_is_said_and_never_made_up(
     result, kept, logged = run(Shelf(broken), *collections, pins=pins)
     assert (result.status, logged["degraded"]) == (status, degraded)
     assert bool(kept) == (status == "found")
+
+
+@pytest.mark.covers("F-119")
+def test_what_the_own_collection_holds_near_the_question_is_all_that_is_given() -> None:
+    result, kept, logged = run(Shelf(c=0.65), "a-kb", beyond=("c-kb",), pins={"a-kb": 3, "c-kb": 1})
+    assert {piece.collection for piece in kept} == {"a-kb"}
+    assert (result.status, logged["collections"], logged["fallback_collections"]) == ("found", ["a-kb"], [])
+
+
+@pytest.mark.covers("F-119")
+def test_when_it_holds_nothing_near_the_public_collections_are_searched_with_it() -> None:
+    _, kept, logged = run(Shelf(c=0.9), "a-kb", beyond=("c-kb",), pins={"a-kb": 3, "c-kb": 1})
+    assert [piece.collection for piece in kept] == ["c-kb"] * 4 + ["a-kb"]
+    assert (logged["collections"], logged["fallback_collections"]) == (["a-kb"], ["c-kb"])
+
+
+@pytest.mark.invariant("I12")
+def test_no_other_collection_answers_for_one_that_cannot_be_read() -> None:
+    shelf = Shelf(("a-kb",), c=0.9)
+    result, kept, logged = run(shelf, "a-kb", beyond=("c-kb",), pins={"a-kb": 3, "c-kb": 1})
+    assert (result.status, kept, logged["degraded"]) == ("unavailable", (), ["a-kb:unavailable"])
+    assert len(shelf.asked) == 1
+
+
+def test_a_public_collection_that_cannot_be_read_is_only_missed_where_it_was_needed() -> None:
+    pins = {"a-kb": 3, "c-kb": 1, "d-kb": 1}
+    _, kept, logged = run(Shelf(("d-kb",), c=0.1), "a-kb", beyond=("c-kb", "d-kb"), pins=pins)
+    assert {piece.collection for piece in kept} == {"a-kb"}
+    assert logged["degraded"] == []
+    _, kept, logged = run(Shelf(("d-kb",), c=0.9), "a-kb", beyond=("c-kb", "d-kb"), pins=pins)
+    assert kept[0].collection == "c-kb"
+    assert logged["degraded"] == ["d-kb:unavailable"]
 
 
 def test_a_part_without_documents_is_not_for_retrieve() -> None:

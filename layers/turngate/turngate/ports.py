@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from turngate.domain.shapes import Evidence, Usage
+    from turngate.domain.knowledge import Found
+    from turngate.domain.shapes import Usage
     from turngate.domain.transaction import Item, Key, Transaction
 
 
@@ -41,21 +42,20 @@ class ConversationStore(Protocol):
 
 
 class KnowledgeIndex(Protocol):
-    """Searches one immutable version of one collection of one account."""
+    """Searches immutable versions of collections of one account."""
 
     def search(
         self,
         account: str,
-        collection: str,
-        version: int,
+        versions: Mapping[str, int],
         query: str,
         vector: Sequence[float] | None,
         limit: int,
-    ) -> list[Evidence]:
-        """Best pieces first, at most one per document clause. `vector` None: words alone. Evidence.ref is
-        `<collection>/<document_id>/<piece>`.
+    ) -> Found:
+        """Best pieces first over all `versions` (collection → version), ranked as if they stood in one, at most one
+        per document clause. `vector` None: words alone. Evidence.ref is `<collection>/<document_id>/<piece>`.
 
-        Raises KnowledgeUnavailableError when that version cannot be read; never falls to another version."""
+        A version that cannot be read is named, and never replaced by another."""
 
 
 class Embedder(Protocol):

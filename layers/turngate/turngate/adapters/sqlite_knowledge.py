@@ -12,25 +12,31 @@ import sqlite3
 import tempfile
 import threading
 from collections import OrderedDict
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from turngate.adapters.indexing import Row, evidence_of, rows_of, same_content, summary_of, vectors_of
+from turngate.adapters.indexing import (
+    Row,
+    rows_of,
+    same_content,
+    search_together,
+    summary_of,
+    vectors_of,
+)
 from turngate.domain.knowledge import VersionSummary, check_scope, digest_of, publishable
-from turngate.domain.ranking import DEPTH, TITLE_WEIGHT, fuse
+from turngate.domain.ranking import DEPTH, TITLE_WEIGHT
 from turngate.domain.search_words import query_words
 from turngate.errors import KnowledgeUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from turngate.adapters.knowledge_files import KnowledgeFiles
-    from turngate.domain.knowledge import Document
-    from turngate.domain.shapes import Evidence
+    from turngate.domain.knowledge import Document, Found
     from turngate.ports import Embedder
 
 _log = logging.getLogger(__name__)
@@ -109,20 +115,21 @@ class SqliteKnowledge:
     def search(
         self,
         account: str,
-        collection: str,
-        version: int,
+        versions: Mapping[str, int],
         query: str,
         vector: Sequence[float] | None,
         limit: int,
-    ) -> list[Evidence]:
+    ) -> Found:
+        def ranked(collection: str, version: int) -> tuple[dict[int, float], dict[int, float]]:
+            with self._reading(account, collection, version) as opened:
+                return _by_words(opened, query), _by_vector(opened, vector)
+
+        def row(collection: str, number: int) -> Row:
+            with self._reading(account, collection, versions[collection]) as opened:
+                return _row(opened, number)
+
         with self._lock:
-            opened = self._open(account, collection, version)
-            try:
-                ranked = fuse(_by_words(opened, query), _by_vector(opened, vector))
-                return evidence_of(collection, version, ranked, lambda number: _row(opened, number), limit)
-            except sqlite3.Error as error:
-                self._forget((account, collection, version))
-                raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
+            return search_together(versions, ranked, row, limit)
 
     def close(self) -> None:
         with self._lock:
@@ -159,6 +166,15 @@ class SqliteKnowledge:
             self._forget(next(iter(self._opened)))
         self._opened[key] = opened
         return opened
+
+    @contextmanager
+    def _reading(self, account: str, collection: str, version: int) -> Iterator[_Opened]:
+        opened = self._open(account, collection, version)
+        try:
+            yield opened
+        except sqlite3.Error as error:
+            self._forget((account, collection, version))
+            raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
 
     def _forget(self, key: tuple[str, str, int]) -> None:
         self._opened.pop(key).connection.close()

@@ -45,7 +45,14 @@ def authorise(
         return Refusal(reason="risk_blocked", text=say(replies.risk_blocked_reply, language, default))
     name = entry.resource_name
     if entry.kind == "KB":
-        return AllowedRoute(kind="KB", intent_id=intent_id, resource_name=name, collections=(name,))
+        public = tuple(other for other in governed.routing.fallback_collections if other != name)
+        return AllowedRoute(
+            kind="KB",
+            intent_id=intent_id,
+            resource_name=name,
+            collections=(name,),
+            fallback_collections=public,
+        )
     if entry.kind == "SYSTEM" and name in governed.system_replies:
         text = say(governed.system_replies[name], language, default)
         return FixedAnswer(intent_id=intent_id, resource_name=name, text=text)

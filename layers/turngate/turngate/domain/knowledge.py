@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from datetime import date
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import StringConstraints
 
@@ -15,6 +15,8 @@ from turngate.errors import BrokenInvariantError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+
+    from turngate.domain.shapes import Evidence
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PIECE = 1200
@@ -61,6 +63,13 @@ class Piece(Frozen):
     @property
     def quoted(self) -> str:
         return f"{self.heading}\n{self.text}" if self.heading else self.text
+
+
+class Found(NamedTuple):
+    """What a search gave: the best pieces over all collections, and the collections that could not be read."""
+
+    pieces: list[Evidence]
+    unreadable: tuple[str, ...] = ()
 
 
 class VersionSummary(Frozen):

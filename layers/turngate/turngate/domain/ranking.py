@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from turngate.domain.search_words import query_words, words
 
@@ -22,6 +22,8 @@ LEXICAL_WEIGHT = 0.7
 """Of the words in the fused score; the rest is the vectors'. Chosen on data: docs/retrieval.md."""
 TITLE_WEIGHT = 2.0
 """What a word in a title counts, a word in the text being 1. No data speaks for another: docs/retrieval.md."""
+Place = TypeVar("Place", int, tuple[str, int])
+"""Where an entry stands: in one index, or in one of several that are searched together."""
 _K1, _B = 1.2, 0.75
 _LEAST_IDF = 1e-6
 
@@ -66,8 +68,8 @@ class WordIndex:
 
 
 def fuse(
-    lexical: Mapping[int, float], dense: Mapping[int, float], weight: float = LEXICAL_WEIGHT
-) -> dict[int, float]:
+    lexical: Mapping[Place, float], dense: Mapping[Place, float], weight: float = LEXICAL_WEIGHT
+) -> dict[Place, float]:
     """One score in (0, 1] for whatever either ranking holds, best first; each ranking is stretched to 0…1 first
     (min-max), because BM25 and cosine have nothing in common. With one ranking alone, its own order."""
     if not lexical or not dense:
@@ -78,7 +80,7 @@ def fuse(
     )
 
 
-def _stretched(scores: Mapping[int, float]) -> dict[int, float]:
+def _stretched(scores: Mapping[Place, float]) -> dict[Place, float]:
     best = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:DEPTH])
     if not best:
         return {}
@@ -89,5 +91,5 @@ def _stretched(scores: Mapping[int, float]) -> dict[int, float]:
     }
 
 
-def _ordered(scores: Mapping[int, float]) -> dict[int, float]:
+def _ordered(scores: Mapping[Place, float]) -> dict[Place, float]:
     return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))

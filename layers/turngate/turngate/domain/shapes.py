@@ -57,12 +57,14 @@ class TurnRef(Frozen):
 
 class AllowedRoute(Frozen):
     """Exactly one authorised resource for one sub-question (F-113). `collections` of a KB route: the one bound to
-    the intent, or the public fallback collections."""
+    the intent, or the public fallback collections. `fallback_collections`: public ones that may be searched too when
+    the bound one holds nothing near the question (R-14)."""
 
     kind: Literal["KB", "MCP", "SYSTEM", "SKILL"]
     intent_id: str
     resource_name: str
     collections: tuple[str, ...] = ()
+    fallback_collections: tuple[str, ...] = ()
     fallback: bool = False
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from turngate.adapters.indexing import evidence_of, rows_of, same_content, summary_of, vectors_of
+from turngate.adapters.indexing import rows_of, same_content, search_together, summary_of, vectors_of
 from turngate.domain.knowledge import check_scope, digest_of, publishable
-from turngate.domain.ranking import Entry, WordIndex, fuse
+from turngate.domain.ranking import Entry, WordIndex
 from turngate.errors import KnowledgeUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from turngate.adapters.indexing import Row
-    from turngate.domain.knowledge import Document, VersionSummary
-    from turngate.domain.shapes import Evidence
+    from turngate.domain.knowledge import Document, Found, VersionSummary
     from turngate.ports import Embedder
 
 
@@ -62,15 +61,19 @@ class MemoryKnowledge:
     def search(
         self,
         account: str,
-        collection: str,
-        version: int,
+        versions: Mapping[str, int],
         query: str,
         vector: Sequence[float] | None,
         limit: int,
-    ) -> list[Evidence]:
-        held = self._version(account, collection, version)
-        ranked = fuse(held.words.scores(query), held.nearest(vector))
-        return evidence_of(collection, version, ranked, held.rows.__getitem__, limit)
+    ) -> Found:
+        def ranked(collection: str, version: int) -> tuple[dict[int, float], dict[int, float]]:
+            held = self._version(account, collection, version)
+            return held.words.scores(query), held.nearest(vector)
+
+        def row(collection: str, number: int) -> Row:
+            return self._version(account, collection, versions[collection]).rows[number]
+
+        return search_together(versions, ranked, row, limit)
 
     def _version(self, account: str, collection: str, version: int) -> _Version:
         check_scope(account, collection, version)
