@@ -103,8 +103,13 @@ def trimmed(model: Mapping[str, Any], operations: Iterable[str]) -> dict[str, An
         if name not in reached:
             reached.add(name)
             waiting += _shapes_of(shapes[name])
-    cut = {**model, "operations": kept, "shapes": {name: shapes[name] for name in shapes if name in reached}}
-    return dict(without_documentation(cut))
+    return {
+        **{
+            key: each for key, each in model.items() if key != "documentation"
+        },  # botocore reads texts in the rest
+        "operations": without_documentation(kept),
+        "shapes": without_documentation({name: shapes[name] for name in shapes if name in reached}),
+    }
 
 
 def without_documentation(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,11 +37,15 @@ class OwnDataFirst(Loader):
         super().__init__(extra_search_paths=[str(DATA)])
 
     def list_available_services(self, type_name: str) -> list[str]:
-        """The services with a folder. botocore looks into each of its 450 for `type_name`, for every new client; a
-        service without it is a DataNotFoundError one step later here."""
+        """The services with a folder. botocore looks into each of its 450 for `type_name`; a service without it is a
+        DataNotFoundError one step later here."""
         del type_name
-        folders = (Path(path) for path in self.search_paths)
-        return sorted({each.name for folder in folders if folder.is_dir() for each in folder.iterdir()})
+        return self._folders
+
+    @cached_property
+    def _folders(self) -> list[str]:
+        places = (Path(place) for place in self.search_paths)
+        return sorted({folder.name for place in places if place.is_dir() for folder in place.iterdir()})
 
     def is_builtin_path(self, path: str) -> bool:
         """Ours is a part of the built-in endpoints. Of endpoints that a user brought, botocore would believe the
