@@ -66,7 +66,7 @@ lint: $(VENV)/.installed  ## format and lint, mending what can be mended
 	$(VENV)/bin/ruff format .
 	$(VENV)/bin/ruff check --fix .
 
-check: $(VENV)/.installed  ## everything static: format, lint, types, layers, generated pages, the inventory's marks
+check: $(VENV)/.installed  ## everything static: format, lint, types, layers, generated files, the inventory's marks
 	@diff <(printf '%s\n' $(SUITES) | sort) <(find tests -mindepth 1 -maxdepth 1 -type d -not -name '__*' | sort) \
 	  || { echo "SUITES in the Makefile and the folders of tests/ differ"; exit 1; }
 	$(VENV)/bin/ruff format --check .
@@ -75,6 +75,7 @@ check: $(VENV)/.installed  ## everything static: format, lint, types, layers, ge
 	PYTHONPATH=.:layers/turngate $(VENV)/bin/lint-imports
 	$(PY) -m tools.features --check
 	$(PY) -m tools.machine_diagrams --check
+	$(PY) -m tools.aws_data --check
 
 features: $(VENV)/.installed  ## covered/total of the inventory, per group and layer
 	@$(PY) -m tools.features

@@ -89,10 +89,13 @@ class DynamoDBConversationStore:
             self._write_together(transaction)
 
     def _write_one(self, transaction: str, action: Put | Update | Delete) -> None:
-        operation = {Put: "put_item", Update: "update_item", Delete: "delete_item"}[type(action)]
+        client = self._client
+        operation = {Put: client.put_item, Update: client.update_item, Delete: client.delete_item}[
+            type(action)
+        ]
         try:
             self._call(
-                getattr(self._client, operation),
+                operation,
                 **self._request(action),
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
