@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import uuid
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,18 +26,19 @@ sys.path[:0] = [
 
 from local.chat_client import ChatClient  # noqa: E402 - needs the path
 from local.stack import Stack, model_from_environment, run_stack  # noqa: E402 - needs the path
-from tests.governance.table import BEFORE, Row, columns, rows, speaker  # noqa: E402 - needs the path
+from tests.governance.table import BEFORE, CONFIGS, Row, columns, rows, speaker  # noqa: E402 - needs the path
 from tools.trace import read_told  # noqa: E402 - needs the path
 from turngate.domain import keys  # noqa: E402 - needs the path
+from turngate.domain.config import AssistantConfig  # noqa: E402 - needs the path
 from turngate.domain.fence import NO_ACCOUNT  # noqa: E402 - needs the path
 from turngate.domain.pending import LIFETIME_MS, stored  # noqa: E402 - needs the path
+from turngate.protocol.configuring import activate_config, put_config  # noqa: E402 - needs the path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turngate.domain.transaction import Item
 
-ACCOUNT = "mall"
 TURN_PATIENCE_S = 60
 
 
@@ -45,15 +47,31 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--every", type=int, default=1, help="ask every Nth row only")
     options = parser.parse_args(argv)
     with run_stack(model=model_from_environment(os.environ), say=print) as stack:
+        _load_cashier(stack)
         for name in ("utterances", "utterances_blind"):
-            chosen = [row for row in rows(name) if row.tenant == ACCOUNT][:: options.every]
+            chosen = rows(name)[:: options.every]
             started = time.monotonic()
             wrong = [(row, got) for row in chosen if (got := ruled_by_stack(stack, row)) != row.as_compared]
             spent = time.monotonic() - started
-            print(f"\n{name}: {len(chosen) - len(wrong)}/{len(chosen)} as written, {spent:.0f} s")
+            asked = Counter(row.tenant for row in chosen)
+            missed = Counter(row.tenant for row, _ in wrong)
+            by_tenant = ", ".join(
+                f"{tenant} {count - missed[tenant]}/{count}" for tenant, count in asked.items()
+            )
+            print(
+                f"\n{name}: {len(chosen) - len(wrong)}/{len(chosen)} as written ({by_tenant}), {spent:.0f} s"
+            )
             for row, got in wrong:
                 print(f"  {row.id} {row.utterance!r}: {' | '.join(row.as_compared)}  ->  {' | '.join(got)}")
     return 0
+
+
+def _load_cashier(stack: Stack) -> None:
+    """The configuration alone: only rulings are looked at, so its collections need no documents."""
+    config = AssistantConfig.model_validate_json(CONFIGS["cashier"].read_text(encoding="utf-8"))
+    collections = {entry.resource_name: True for entry in config.contract if entry.kind == "KB"}
+    put_config(stack.store, config, 1, collections=collections)
+    activate_config(stack.store, config.account, 1)
 
 
 def ruled_by_stack(stack: Stack, row: Row) -> tuple[str, str, str]:
@@ -62,9 +80,9 @@ def ruled_by_stack(stack: Stack, row: Row) -> tuple[str, str, str]:
         if row.before != "-":
             opened = chat.ask("你好", TURN_PATIENCE_S)
             chat.conversation = str(opened["conversation_id"])
-            _leave_open(stack, chat.conversation, row.before)
+            _leave_open(stack, row.tenant, chat.conversation, row.before)
         reply = chat.ask(row.utterance, TURN_PATIENCE_S)
-        return columns(row, read_told(stack.store, ACCOUNT, str(reply["run_id"])).trace)
+        return columns(row, read_told(stack.store, row.tenant, str(reply["run_id"])).trace)
 
 
 def _token(stack: Stack, row: Row) -> str:
@@ -80,16 +98,16 @@ def _token(stack: Stack, row: Row) -> str:
     return token
 
 
-def _leave_open(stack: Stack, conversation: str, before: str) -> None:
+def _leave_open(stack: Stack, account: str, conversation: str, before: str) -> None:
     """The question as a commit would have left it: the item, and its name on HEAD."""
     item = BEFORE[before].model_copy(update={"expires_at": int(time.time() * 1000) + LIFETIME_MS})
-    head = keys.head(ACCOUNT, conversation)
+    head = keys.head(account, conversation)
     listed = [{"id": item.pending_id, "expires_at": item.expires_at}]
     stack.store.put_all(
-        ACCOUNT,
+        account,
         [
-            (keys.pending(ACCOUNT, conversation, item.pending_id), stored(item)),
-            (head, {**stack.store.get(ACCOUNT, (head,))[head], "open_pending": listed}),
+            (keys.pending(account, conversation, item.pending_id), stored(item)),
+            (head, {**stack.store.get(account, (head,))[head], "open_pending": listed}),
         ],
     )
 
