@@ -33,7 +33,6 @@ TOO_MANY_REQUESTS = 429
 SERVER_ERROR = 500
 _MAX_RETRY_AFTER_S = 3600.0
 _CONNECT_TIMEOUT_S = 3.0
-_MAX_IDLE_S = 60.0
 _CHUNK = 1 << 16
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -57,7 +56,9 @@ class JsonEndpoint:
 
     Raises BrokenInvariantError for a key that no header can carry."""
 
-    def __init__(self, base_url: str, path: str, *, api_key: str, most: int) -> None:
+    def __init__(
+        self, base_url: str, path: str, *, api_key: str, most: int, max_idle_s: float = 60.0
+    ) -> None:
         """`most`: how many bytes an answer may have, unpacked."""
         base = parse_url(base_url)
         self._url = base._replace(path=f"{(base.path or '').rstrip('/')}/{path}", fragment=None).url
@@ -72,6 +73,7 @@ class JsonEndpoint:
                 raise BrokenInvariantError("the API key holds characters that no header can carry")
             self._headers["authorization"] = f"Bearer {key}"
         self._most = most
+        self._max_idle_s = max_idle_s
         self._manager = _manager_for(base)
         self._used = 0.0
 
@@ -85,22 +87,27 @@ class JsonEndpoint:
         deadline = time.monotonic() + timeout_s
         try:
             response = self._open(body, deadline)
-            return self._read(response, deadline)
-        except NewConnectionError:  # urllib3 1 counts it among the timeouts
+            try:
+                answer = self._read(response, deadline)
+            except BaseException:
+                response.close()
+                raise
+        except NewConnectionError:  # urllib3 counts it among the timeouts
             raise ModelUnavailableError("connection") from None
         except HTTPTimeoutError:
             raise ModelUnavailableError("timeout", f"no answer in {timeout_s:.1f} s") from None
         except HTTPError:
             raise ModelUnavailableError("connection") from None
+        response.release_conn()
+        self._used = time.time()
+        return answer
 
     def _open(self, body: bytes, deadline: float) -> urllib3.BaseHTTPResponse:
-        """The answer's head. A connection that was kept may have died without our seeing it, most of all while Lambda
-        had frozen the sandbox: one that is cut before it answers is replaced, once, and one idle for long is not tried.
-        """
-        now = time.time()  # goes on while the sandbox is frozen; the monotonic clock may not
-        if now - self._used > _MAX_IDLE_S:
+        """The answer's head. A connection that was kept may have died unseen, most of all while Lambda had frozen the
+        sandbox: one that is cut before it answers is replaced, once, and one that was idle for long is not tried."""
+        # the clock on the wall goes on while the sandbox is frozen; the monotonic one may not
+        if time.time() - self._used >= self._max_idle_s:
             self._manager.clear()
-        self._used = now
         pool = self._manager.connection_from_url(self._url)
         made = pool.num_connections
         try:
@@ -126,23 +133,17 @@ class JsonEndpoint:
         )
 
     def _read(self, response: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-        """All of a body. The connection is used again after it, and closed after anything else. urllib3's timeout
-        bounds each wait for bytes only, and endpoints under load send blank lines to keep a connection open for minutes.
-        """
+        """All of a body. urllib3's timeout bounds each wait for bytes only, and endpoints under load send blank lines
+        to keep a connection open for minutes."""
+        if not OK <= response.status < REDIRECTED:
+            raise StatusError(response.status, response.headers)
         body = bytearray()
-        try:
-            if not OK <= response.status < REDIRECTED:
-                raise StatusError(response.status, response.headers)
-            while chunk := response.read1(_CHUNK):
-                if time.monotonic() > deadline:
-                    raise ModelUnavailableError("timeout", "the answer came too slowly")
-                body += chunk
-                if len(body) > self._most:
-                    raise ModelUnavailableError("empty", f"an answer of more than {self._most} bytes")
-        except BaseException:
-            response.close()
-            raise
-        response.release_conn()
+        while chunk := response.read1(_CHUNK):
+            if time.monotonic() > deadline:
+                raise ModelUnavailableError("timeout", "the answer came too slowly")
+            body += chunk
+            if len(body) > self._most:
+                raise ModelUnavailableError("empty", f"an answer of more than {self._most} bytes")
         return bytes(body)
 
 
