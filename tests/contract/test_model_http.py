@@ -157,9 +157,9 @@ def test_a_redirect_is_not_followed(server, endpoint, status):
     assert len(server.requests) == 1
 
 
-def test_a_refusal_that_never_ends_is_still_named_by_its_status(server, endpoint):
+def test_a_refusal_larger_than_an_answer_may_be_is_still_named_by_its_status(server, endpoint):
     server.replies.append(Reply(b" " * (MOST + 1), 429, {"retry-after": "1"}))
-    assert (refusal(endpoint).reason, server.connections) == ("rate_limited", 1)
+    assert refusal(endpoint).reason == "rate_limited"
 
 
 # ── connections ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,7 +172,7 @@ def test_a_connection_is_used_again_after_a_whole_answer(server, endpoint, piece
     assert server.connections == 1
 
 
-@pytest.mark.parametrize("spoilt", [Reply(b" " * (MOST + 1)), Reply(b"{}", 500), Reply(drip_s=0.02)])
+@pytest.mark.parametrize("spoilt", [Reply(b" " * (1 << 18)), Reply(b"{}", 500), Reply(drip_s=0.02)])
 def test_a_connection_is_not_used_again_after_anything_else(server, endpoint, spoilt):
     server.replies.extend([spoilt, Reply(ANSWER)])
     refusal(endpoint, timeout_s=0.3)

@@ -61,7 +61,7 @@ class JsonEndpoint:
     ) -> None:
         """`most`: how many bytes an answer may have, unpacked."""
         base = parse_url(base_url)
-        self._url = base._replace(path=f"{(base.path or '').rstrip('/')}/{path}", fragment=None).url
+        self._url = base._replace(path=f"{(base.path or '').rstrip('/')}/{path}").url
         self._headers = {
             "content-type": "application/json",
             "accept": "application/json",
@@ -99,15 +99,16 @@ class JsonEndpoint:
         except HTTPError:
             raise ModelUnavailableError("connection") from None
         response.release_conn()
-        self._used = time.time()
         return answer
 
     def _open(self, body: bytes, deadline: float) -> urllib3.BaseHTTPResponse:
         """The answer's head. A connection that was kept may have died unseen, most of all while Lambda had frozen the
         sandbox: one that is cut before it answers is replaced, once, and one that was idle for long is not tried."""
         # the clock on the wall goes on while the sandbox is frozen; the monotonic one may not
-        if time.time() - self._used >= self._max_idle_s:
+        now = time.time()
+        if now - self._used >= self._max_idle_s:
             self._manager.clear()
+        self._used = now
         pool = self._manager.connection_from_url(self._url)
         made = pool.num_connections
         try:
