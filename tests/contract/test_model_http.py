@@ -56,8 +56,9 @@ def test_the_path_is_put_under_the_base_url_and_its_query_stays(server, below, p
     assert (server.requests[0].method, server.requests[0].path) == ("POST", path)
 
 
-def test_an_ipv6_address_is_a_host(server):
+def test_an_ipv6_address_is_a_host(server, monkeypatch):
     """An IPv4-mapped one, so that the server stays on 127.0.0.1."""
+    monkeypatch.setenv("NO_PROXY", "*")
     server.replies.append(Reply(ANSWER))
     endpoint_at(f"http://[::ffff:127.0.0.1]:{server.port}").post({}, timeout_s=5)
     assert server.requests[0].headers["host"] == f"[::ffff:127.0.0.1]:{server.port}"
