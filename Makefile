@@ -7,7 +7,7 @@ VENV := .venv
 PY := PYTHONPATH=.:layers/turngate $(VENV)/bin/python
 PYTEST := $(VENV)/bin/pytest
 MEASURED := $(PY) -m tools.measured
-LAYERS := base model search identity
+LAYERS := base search identity
 VENVS := $(VENV) .venvs/emulator .venvs/sam .venvs/runtime .venvs/demo-model
 # every folder of tests/, the quick ones first; `make check` fails when one is missing here
 SUITES := tests/unit tests/protocol tests/machines tests/functions tests/wire tests/governance tests/examples \

@@ -1,7 +1,4 @@
-"""Any OpenAI-compatible chat endpoint as the model, by the openai SDK.
-
-Only the model function imports this module: the SDK alone costs three times boto3's import.
-"""
+"""Any OpenAI-compatible chat endpoint as the model: what is asked, and how the answer is read."""
 
 from __future__ import annotations
 
@@ -9,9 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-import openai
-
-from turngate.adapters.model_http import read_within, status_error
+from turngate.adapters.model_http import JsonEndpoint, StatusError
 from turngate.domain.json_repair import find_object
 from turngate.domain.shapes import Usage
 from turngate.errors import ModelUnavailableError
@@ -19,10 +14,7 @@ from turngate.errors import ModelUnavailableError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from openai.types.chat.completion_create_params import ResponseFormat
-
 MAX_ANSWER_BYTES = 1 << 20
-_CONNECT_TIMEOUT_S = 3.0
 _FORMAT_REFUSED = frozenset({400, 422})
 
 
@@ -32,8 +24,7 @@ class OpenAIChatModel:
 
     def __init__(self, *, base_url: str, api_key: str, model: str) -> None:
         self._model = model
-        # a local endpoint needs no key, but the SDK insists on one
-        self._client = openai.OpenAI(base_url=base_url, api_key=api_key or "none", max_retries=0)
+        self._endpoint = JsonEndpoint(base_url, "chat/completions", api_key=api_key, most=MAX_ANSWER_BYTES)
         self._takes_schema = True
 
     def complete_json(
@@ -41,7 +32,7 @@ class OpenAIChatModel:
     ) -> tuple[dict[str, Any], Usage]:
         """One answer. `timeout_s` bounds the whole of it, both attempts at a format included."""
         deadline = time.monotonic() + timeout_s
-        strict: ResponseFormat = {
+        strict = {
             "type": "json_schema",
             "json_schema": {"name": schema_name, "schema": dict(schema), "strict": True},
         }
@@ -52,43 +43,27 @@ class OpenAIChatModel:
         if self._takes_schema:
             try:
                 return self._ask(system, user, strict, timeout_s)
-            except openai.APIStatusError as error:
-                if error.status_code not in _FORMAT_REFUSED:
-                    raise status_error(error.status_code, error.response.headers) from None
-        try:
-            answer = self._ask(described, user, {"type": "json_object"}, deadline - time.monotonic())
-        except openai.APIStatusError as error:
-            raise status_error(error.status_code, error.response.headers) from None
+            except StatusError as error:
+                if error.status not in _FORMAT_REFUSED:
+                    raise
+        answer = self._ask(described, user, {"type": "json_object"}, deadline - time.monotonic())
         self._takes_schema = False
         return answer
 
     def _ask(
-        self, system: str, user: str, response_format: ResponseFormat, timeout_s: float
+        self, system: str, user: str, response_format: Mapping[str, Any], timeout_s: float
     ) -> tuple[dict[str, Any], Usage]:
-        """One HTTP call. Errors are raised without their cause: it holds what the endpoint said, and endpoints repeat
-        keys and prompts. An APIStatusError goes to the caller."""
-        if timeout_s <= 0:
-            raise ModelUnavailableError("timeout", "no time left")
-        try:
-            with self._client.chat.completions.with_streaming_response.create(
-                model=self._model,
-                messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
-                response_format=response_format,
-                timeout=openai.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S)),
-            ) as response:
-                body = read_within(
-                    response.iter_bytes(), deadline=time.monotonic() + timeout_s, most=MAX_ANSWER_BYTES
-                )
-        except openai.APITimeoutError:
-            raise ModelUnavailableError("timeout", f"no answer in {timeout_s:.1f} s") from None
-        except openai.APIConnectionError:
-            raise ModelUnavailableError("connection") from None
-        return _read(body)
+        """One HTTP call."""
+        request = {
+            "model": self._model,
+            "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
+            "response_format": response_format,
+        }
+        return _read(self._endpoint.post(request, timeout_s=timeout_s))
 
 
 def _read(body: bytes) -> tuple[dict[str, Any], Usage]:
-    """The object in the first choice's content, and what it cost. Read from the bytes: the SDK's own classes accept
-    anything that the endpoint sends."""
+    """The object in the first choice's content, and what it cost."""
     try:
         completion = json.loads(body)
         choice = completion["choices"][0]

@@ -1,8 +1,4 @@
-"""Any OpenAI-compatible `/embeddings` endpoint as the embedder.
-
-By urllib3, which botocore brings: Understand and Retrieve embed a question each turn, and the openai SDK would cost
-Retrieve more import time than everything else it loads.
-"""
+"""Any OpenAI-compatible `/embeddings` endpoint as the embedder: what is asked, and how the answer is read."""
 
 from __future__ import annotations
 
@@ -11,15 +7,10 @@ import binascii
 import json
 import math
 import sys
-import time
 from array import array
 from typing import TYPE_CHECKING, Any
 
-import urllib3
-from urllib3.exceptions import HTTPError, NewConnectionError
-from urllib3.exceptions import TimeoutError as HTTPTimeoutError
-
-from turngate.adapters.model_http import read_within, status_error
+from turngate.adapters.model_http import JsonEndpoint
 from turngate.errors import ModelUnavailableError
 
 if TYPE_CHECKING:
@@ -27,9 +18,6 @@ if TYPE_CHECKING:
 
 BATCH = 64
 MAX_ANSWER_BYTES = 4 << 20
-_CHUNK = 1 << 16
-_CONNECT_TIMEOUT_S = 3.0
-_OK = 200
 
 
 class OpenAIEmbedder:
@@ -37,13 +25,8 @@ class OpenAIEmbedder:
 
     def __init__(self, *, base_url: str, api_key: str, model: str, timeout_s: float = 10.0) -> None:
         self.model = model
-        self._url = f"{base_url.rstrip('/')}/embeddings"
-        self._headers = {"content-type": "application/json"}
-        if api_key:
-            self._headers["authorization"] = f"Bearer {api_key}"
         self._timeout_s = timeout_s
-        self._timeout = urllib3.Timeout(connect=min(timeout_s, _CONNECT_TIMEOUT_S), read=timeout_s)
-        self._pool = urllib3.PoolManager(retries=False)
+        self._endpoint = JsonEndpoint(base_url, "embeddings", api_key=api_key, most=MAX_ANSWER_BYTES)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One unit-length vector a text, in order; all of one length. Raises ModelUnavailableError: `empty` when the
@@ -58,30 +41,13 @@ class OpenAIEmbedder:
         return vectors
 
     def _request(self, texts: Sequence[str]) -> Iterator[list[float]]:
-        body = {
+        request = {
             "model": self.model,
-            "input": [_sendable(text) for text in texts],
+            # endpoints refuse a whole batch for a blank text in it
+            "input": [text if text.strip() else "." for text in texts],
             "encoding_format": "base64",
         }
-        try:
-            response = self._pool.request(
-                "POST",
-                self._url,
-                body=json.dumps(body).encode(),
-                headers=self._headers,
-                timeout=self._timeout,
-                redirect=False,
-                preload_content=False,
-            )
-            answer = self._body(response)
-        except NewConnectionError:  # urllib3 counts it among the timeouts
-            raise ModelUnavailableError("connection") from None
-        except HTTPTimeoutError:
-            raise ModelUnavailableError("timeout") from None
-        except HTTPError:
-            raise ModelUnavailableError("connection") from None
-        if response.status != _OK:
-            raise status_error(response.status, response.headers)
+        answer = self._endpoint.post(request, timeout_s=self._timeout_s)
         try:
             rows = sorted(json.loads(answer)["data"], key=lambda row: int(row["index"]))
             if [row["index"] for row in rows] != list(range(len(texts))):
@@ -90,24 +56,6 @@ class OpenAIEmbedder:
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError, binascii.Error):
             raise ModelUnavailableError("empty", "not an embeddings answer") from None
         return iter(vectors)
-
-    def _body(self, response: urllib3.BaseHTTPResponse) -> bytes:
-        """The connection is used again after a whole answer, and closed after anything else."""
-        deadline = time.monotonic() + self._timeout_s
-        try:
-            body = read_within(
-                iter(lambda: response.read1(_CHUNK), b""), deadline=deadline, most=MAX_ANSWER_BYTES
-            )
-        except BaseException:
-            response.close()
-            raise
-        response.release_conn()
-        return body
-
-
-def _sendable(text: str) -> str:
-    """Endpoints refuse a whole batch for a blank text or half a surrogate pair in it."""
-    return text.encode("utf-8", "replace").decode() if text.strip() else "."
 
 
 def _numbers(embedding: Any) -> array[float]:  # noqa: ANN401 - whatever the endpoint sent
