@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.assistant_example import patient
-from turngate.domain import frames
+from turngate.domain import frames, wire
 from turngate.domain.frames import MAX_FRAME_BYTES, MAX_TEXT_BYTES, client_message_id_of, parse_frame
 from turngate.domain.problems import PROBLEMS
 from turngate.errors import RefusedError
@@ -152,7 +152,7 @@ def outcome(body: str, *, is_base64: bool = False) -> None:
         assert error.code in PROBLEMS
         json.dumps([error.code, error.detail], ensure_ascii=False).encode()
     else:
-        frame.model_dump_json().encode()
+        wire.write_json(frame).encode()
 
 
 @patient

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import asks, governed, patient
 from turngate.domain.figures import codes_in, negates, numbers_in
@@ -117,9 +118,7 @@ def test_a_score_that_is_no_score_is_dropped(score: Any) -> None:
 def test_malformed_candidates_alone_are_a_technical_error_not_an_unknown_question() -> None:
     reading = read("退货", sub("退货", candidate("RETURN_POLICY", "high")))
     failed = failed_understanding("malformed_candidates")
-    assert reading.understanding == failed.model_copy(
-        update={"discarded": ("bad_score:RETURN_POLICY='high'",)}
-    )
+    assert reading.understanding == replace(failed, discarded=("bad_score:RETURN_POLICY='high'",))
     assert read("退货", {"text": "退货"}).understanding.status == "ERROR"
 
 

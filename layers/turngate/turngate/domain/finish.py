@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from turngate.domain import budget, keys, run_log
+from turngate.domain import budget, keys, run_log, wire
 from turngate.domain.accept import TURN_DEADLINE_MS, queued_run
 from turngate.domain.client_events import ClientEvent, log_entry, message_id
 from turngate.domain.pending import PendingChanges, commit_pending
@@ -153,7 +153,7 @@ def _run_action(
         "writer": ending.writer,
         "ended_at": now,
         "ended_evt": evt,
-        "usage": ending.usage.model_dump(),
+        "usage": wire.write(ending.usage),
         **({"next_run": next_run.run} if next_run else {}),
         **({"problem": ending.problem} if ending.problem else {}),
     }
@@ -183,8 +183,8 @@ def _events(conversation: str, run: Run, ending: Ending, now: int) -> tuple[Clie
             "content": ending.draft.content,
             "outcome": ending.draft.outcome,
             "response_source": ending.draft.response_source,
-            "sources": [source.model_dump(mode="json") for source in ending.draft.sources],
-            "facts": [fact.model_dump(mode="json") for fact in ending.draft.facts],
+            "sources": [wire.write(source) for source in ending.draft.sources],
+            "facts": [wire.write(fact) for fact in ending.draft.facts],
         },
         run_id=run.run,
         message_id=message_id(conversation, run.seq, "R"),
@@ -192,7 +192,7 @@ def _events(conversation: str, run: Run, ending: Ending, now: int) -> tuple[Clie
         epoch=run.epoch,
     )
     ended: dict[str, Any] = {
-        "usage": ending.usage.model_dump(),
+        "usage": wire.write(ending.usage),
         "durations": {"total_ms": now - run.created_at},
         **({"problem": ending.problem} if ending.problem else {}),
     }

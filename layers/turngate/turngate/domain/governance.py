@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from msgspec.structs import replace
 
 from turngate.domain import answering_back
 from turngate.domain.arbitration import arbitrate
@@ -37,7 +37,7 @@ from turngate.domain.route_trace import (
     RulingEvent,
     event_of,
 )
-from turngate.domain.ruling import Decision, Ruled
+from turngate.domain.ruling import Decision
 from turngate.domain.shapes import (
     Candidate,
     Clarification,
@@ -45,6 +45,7 @@ from turngate.domain.shapes import (
     Frozen,
     Part,
     Refusal,
+    Route,
     SubQuestion,
     Understanding,
 )
@@ -64,7 +65,7 @@ class Ruling(Frozen):
     parts: tuple[Part, ...]
     events: tuple[RulingEvent, ...]
     trace: RouteTrace
-    pending: PendingChanges = Field(default_factory=PendingChanges)
+    pending: PendingChanges = PendingChanges()
 
 
 def govern(
@@ -173,7 +174,7 @@ def _rule(
     if certain is not None:
         text = rule_reply(certain, tenant, language, default)
         answer = FixedAnswer(intent_id=certain.kind, resource_name=certain.id, text=text)
-        return given.model_copy(update={"outcome": "ROUTED", "route": answer})
+        return replace(given, outcome="ROUTED", route=answer)
     candidates, applied = correct(
         sub_question.candidates,
         routing.corrections,
@@ -186,23 +187,23 @@ def _rule(
     if applied is not None:
         outcome, route = _authorised(candidates[0].id, governed, tenant, turn_input)
         found = {"correction": applied, "outcome": outcome, "route": route, "intent_id": candidates[0].id}
-        return given.model_copy(update=found)
+        return replace(given, **found)
     verdict = arbitrate(_trusted(candidates, routing), wording, governed, tenant, language)
     if verdict.best is None:
-        return given.model_copy(update=_untrusted(sub_question, verdict.why, turn_input, governed))
+        return replace(given, **_untrusted(sub_question, verdict.why, turn_input, governed))
     if verdict.rivals:
         offered = (verdict.best, *verdict.rivals)
         asking = answering_back.guidance(offered, governed, language)
         ids = tuple(candidate.id for candidate in offered)
-        return given.model_copy(update={"route": asking, "guidance": ids, "arbitration": verdict.why})
+        return replace(given, route=asking, guidance=ids, arbitration=verdict.why)
     outcome, route = _authorised(verdict.best.id, governed, tenant, turn_input)
     found = {"outcome": outcome, "route": route, "arbitration": verdict.why, "intent_id": verdict.best.id}
-    return given.model_copy(update=found)
+    return replace(given, **found)
 
 
 def _authorised(
     intent_id: str, governed: GovernanceSlice, tenant: TenantContext, turn_input: TurnInput
-) -> tuple[RouteOutcome, Ruled]:
+) -> tuple[RouteOutcome, Route]:
     """The best candidate decides; a lower one never takes the place of one the contract refuses."""
     route = authorise(governed, intent_id, tenant, turn_input.language)
     refused = isinstance(route, Refusal) and route.reason == "disabled"
@@ -243,7 +244,7 @@ def _part_ruling(part: Part, decision: Decision, governed: GovernanceSlice) -> P
     route = decision.route
     entry = contract_entry(governed, decision.intent_id) if decision.intent_id else None
     contract = (
-        ContractView(**entry.model_dump(include=set(ContractView.model_fields)))
+        ContractView(**{name: getattr(entry, name) for name in ContractView.__struct_fields__})
         if entry is not None
         else None
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from turngate.domain import wire
 from turngate.domain.shapes import TenantContext
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Run:
     @classmethod
     def from_item(cls, item: Item) -> Run:
         known = {name: value for name, value in item.items() if name in cls.__slots__}
-        return cls(**{**known, "tenant": TenantContext.model_validate(item["tenant"])})
+        return cls(**{**known, "tenant": wire.read(item["tenant"], TenantContext)})
 
     @property
     def is_open(self) -> bool:
@@ -101,7 +102,7 @@ def run_item(run: Run) -> Item:
         "seq": run.seq,
         "deadline": run.deadline,
         "created_at": run.created_at,
-        "tenant": run.tenant.model_dump(mode="json", exclude_none=True),
+        "tenant": run.tenant.known(),
         "trigger": run.trigger,
         "message_type": run.message_type,
         "protected": run.protected,

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from turngate.domain.anchoring import is_planted
 from turngate.domain.figures import codes_in, names_kept, negates, numbers_in, turns_around
 from turngate.domain.prompting import ModelRequest, array_of, as_user_message, strict_object
@@ -173,7 +175,7 @@ def failed_understanding(reason: str) -> Understanding:
 
 
 def _unusable(reason: str, dropped: _Dropped) -> Reading:
-    failed = failed_understanding(reason).model_copy(update={"discarded": tuple(dropped.what)})
+    failed = replace(failed_understanding(reason), discarded=tuple(dropped.what))
     return Reading(understanding=failed, dropped=dropped.by_code())
 
 

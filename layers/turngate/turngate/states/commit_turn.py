@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from pydantic import Field
-
 from turngate.domain import keys
 from turngate.domain.finish import Ending
 from turngate.domain.pending import PendingChanges
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
 class CommitRequest(Frozen):
     turn: TurnRef
     draft: Draft
-    usage: Usage = Field(default_factory=Usage)
-    pending: PendingChanges = Field(default_factory=PendingChanges)
+    usage: Usage = Usage()
+    pending: PendingChanges = PendingChanges()
 
 
 class Ended(Frozen):

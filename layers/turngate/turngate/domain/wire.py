@@ -1,0 +1,115 @@
+"""Where a value becomes a document and a document a value again: payloads, queue orders, stored items.
+
+A document that lacks its shape is refused with the place and the kind of the problem. The refusal repeats nothing of
+the document: it may hold what a customer wrote, and refusals are logged.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import msgspec
+
+from turngate.errors import MalformedError
+
+if TYPE_CHECKING:
+    from turngate.domain.shapes import Frozen
+
+_T = TypeVar("_T")
+_UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
+_PLACED = re.compile(
+    r"(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>(?:\.\w{1,64}|\[(?:\d+|\.\.\.)\])*)`)?\Z", re.DOTALL
+)
+_FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(?P<name>[A-Za-z_]\w{0,63})`")
+_SILENT = (
+    "Expected ",
+    "JSON is malformed",
+    "Input data was truncated",
+    "Invalid RFC3339",
+    "Number out of range",
+)
+"""How msgspec begins messages that name our types and never a value."""
+
+
+@overload
+def read(document: object, shape: type[_T]) -> _T: ...
+@overload
+def read(document: object, shape: Any) -> Any: ...  # noqa: ANN401 - a union or an annotated type is no `type`
+def read(document: object, shape: Any) -> Any:
+    """The document (of dicts, lists, strings, numbers) as `shape`. Nothing is coerced, except that an integer may be
+    written 5.0: JSONata has no other numbers. Raises MalformedError."""
+    value, problem = _converted(document, shape)
+    if problem is not None and "Expected `int`, got `float`" in str(problem):
+        value, problem = _converted(_with_whole_numbers(document), shape)
+    if problem is not None:
+        raise _refusal(problem)
+    return value
+
+
+@overload
+def read_json(text: str | bytes, shape: type[_T]) -> _T: ...
+@overload
+def read_json(text: str | bytes, shape: Any) -> Any: ...  # noqa: ANN401 - as above
+def read_json(text: str | bytes, shape: Any) -> Any:
+    """JSON text as `shape`. Raises MalformedError."""
+    try:
+        document, problem = msgspec.json.decode(text), None
+    except _UNREADABLE as error:
+        document, problem = None, error
+    if problem is not None:
+        raise _refusal(problem)
+    return read(document, shape)
+
+
+def fits(document: object, shape: Any) -> bool:  # noqa: ANN401 - as above
+    """Whether the document has the shape just as it is, 5.0 being no integer."""
+    return _converted(document, shape)[1] is None
+
+
+def write(value: Frozen) -> dict[str, Any]:
+    """The value as a document: every field, defaults too, in the order of the class."""
+    document: dict[str, Any] = msgspec.to_builtins(value)
+    return document
+
+
+def write_json(value: Frozen) -> str:
+    """The value as compact JSON text, characters unescaped."""
+    return msgspec.json.encode(value).decode()
+
+
+def _converted(document: object, shape: Any) -> tuple[Any, Exception | None]:  # noqa: ANN401 - see read
+    """The value, or what was wrong. The refusal is raised outside of the `except`: an exception raised within would
+    carry msgspec's own, whose text may hold a piece of the document."""
+    try:
+        return msgspec.convert(document, shape), None
+    except _UNREADABLE as error:
+        return None, error
+
+
+def _with_whole_numbers(document: object) -> object:
+    if isinstance(document, float) and document.is_integer():
+        return int(document)
+    if isinstance(document, dict):
+        return {name: _with_whole_numbers(value) for name, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_with_whole_numbers(value) for value in document]
+    return document
+
+
+def _refusal(problem: Exception) -> MalformedError:
+    if isinstance(problem, UnicodeEncodeError):
+        return MalformedError("", "a lone surrogate is no text")
+    if isinstance(problem, RecursionError):
+        return MalformedError("", "nested too deeply")
+    placed = _PLACED.match(str(problem))
+    reason, path = (placed["reason"], placed["path"] or "") if placed else ("", "")
+    field = _FIELD.fullmatch(reason)
+    if field:
+        missing = field["what"] == "missing required"
+        return MalformedError(f"{path}.{field['name']}", "missing" if missing else "unknown field")
+    if reason.startswith(_SILENT):
+        return MalformedError(path, reason.replace("`", ""))
+    return MalformedError(
+        path, "unknown field" if reason.startswith("Object contains") else "not an allowed value"
+    )
