@@ -41,7 +41,7 @@ def read(document: object, shape: Any) -> Any:
     written 5.0: JSONata has no other numbers. Raises MalformedError."""
     value, problem = _converted(document, shape)
     if problem is not None and "Expected `int`, got `float`" in str(problem):
-        value, problem = _converted(_with_whole_numbers(document), shape)
+        value, problem = _converted(document, shape, whole_numbers=True)
     if problem is not None:
         raise _refusal(problem)
     return value
@@ -78,11 +78,16 @@ def write_json(value: Frozen) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _converted(document: object, shape: Any) -> tuple[Any, Exception | None]:  # noqa: ANN401 - see read
+def _converted(
+    document: object,
+    shape: Any,  # noqa: ANN401 - see read
+    *,
+    whole_numbers: bool = False,
+) -> tuple[Any, Exception | None]:
     """The value, or what was wrong. The refusal is raised outside of the `except`: an exception raised within would
     carry msgspec's own, whose text may hold a piece of the document."""
     try:
-        return msgspec.convert(document, shape), None
+        return msgspec.convert(_with_whole_numbers(document) if whole_numbers else document, shape), None
     except _UNREADABLE as error:
         return None, error
 
