@@ -8,13 +8,15 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from turngate.domain import frames, keys
 from turngate.domain.client_events import ephemeral
 from turngate.domain.problems import PROBLEMS, problem_document
 from turngate.domain.records import Head, Run
+from turngate.domain.shapes import TenantContext
 from turngate.errors import RefusedError, TransientError
 from turngate.protocol.accepting import IncomingMessage, accept_message
 from turngate.protocol.connecting import CONNECTION_LIFE_MS, remember_connection
@@ -22,18 +24,17 @@ from turngate.protocol.finishing import Committed, cancelled, finish_run
 from turngate.protocol.orders import push_order, start_order
 
 if TYPE_CHECKING:
-    from turngate.domain.shapes import Language, TenantContext
+    from turngate.domain.shapes import Language
     from turngate.wiring import Ports
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 300
-_CHINESE = re.compile(r"[一-鿿]|\\u(?:4[ef]|[5-9][0-9a-f])[0-9a-f]{2}", re.IGNORECASE)
+_CHINESE = r"(?i)[一-鿿]|\\u(?:4[ef]|[5-9][0-9a-f])[0-9a-f]{2}"
 """Also as JSON escapes: a frame that is refused may be one that cannot be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """A connection, who is on it, and the id of this very request."""
 
     tenant: TenantContext
@@ -217,7 +218,7 @@ def _tell_problem(ports: Ports, caller: Caller, body: str | None, refused: Refus
 
 
 def _language(body: str | None) -> Language:
-    return "zh-CN" if _CHINESE.search(body or "") else "en"
+    return "zh-CN" if re.search(_CHINESE, body or "") else "en"
 
 
 def _tell(ports: Ports, caller: Caller, frame: dict[str, Any]) -> None:

@@ -9,8 +9,10 @@ Messages that waited behind a protected run start the next run here, in the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turngate.domain import budget, keys, run_log, wire
 from turngate.domain.accept import TURN_DEADLINE_MS, queued_run
@@ -35,8 +37,7 @@ EndingBy = Literal["execution", "cancel", "sweeper"]
 _MESSAGE_ENDINGS = {"completed": "run.completed", "failed": "run.failed", "timed_out": "run.timed_out"}
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run ends. A completed run has a draft; a failed or timed-out one states its failure in the draft; a
     cancelled one says nothing. `problem` is a code of contracts/problems.yaml. `pending`: the questions this ending
     answers and asks."""
@@ -45,13 +46,12 @@ class Ending:
     by: EndingBy
     writer: str
     draft: Draft | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     problem: str | None = None
-    pending: PendingChanges = field(default_factory=PendingChanges)
+    pending: PendingChanges = PendingChanges()
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """`evt` numbers the last client event; `next_run` is set when waiting messages start a run."""
 
     transaction: Transaction

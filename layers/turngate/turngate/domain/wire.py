@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
-_PLACED = re.compile(
-    r"(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>(?:\.\w{1,64}|\[(?:\d+|\.\.\.)\])*)`)?\Z", re.DOTALL
-)
-_FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(?P<name>[A-Za-z_]\w{0,63})`")
+_PLACED = r"(?s)(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>(?:\.\w{1,64}|\[(?:\d+|\.\.\.)\])*)`)?\Z"
+_FIELD = r"Object (?P<what>missing required|contains unknown) field `(?P<name>[A-Za-z_]\w{0,63})`"
 _SILENT = (
     "Expected ",
     "JSON is malformed",
@@ -107,9 +105,9 @@ def _refusal(problem: Exception) -> MalformedError:
         return MalformedError("", "a lone surrogate is no text")
     if isinstance(problem, RecursionError):
         return MalformedError("", "nested too deeply")
-    placed = _PLACED.match(str(problem))
+    placed = re.match(_PLACED, str(problem))
     reason, path = (placed["reason"], placed["path"] or "") if placed else ("", "")
-    field = _FIELD.fullmatch(reason)
+    field = re.fullmatch(_FIELD, reason)
     if field:
         missing = field["what"] == "missing required"
         return MalformedError(f"{path}.{field['name']}", "missing" if missing else "unknown field")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turngate.domain import keys
 from turngate.domain.begin import Claim, Duplicate, decide_begin
@@ -28,8 +30,7 @@ _ROLES: dict[str, Literal["customer", "assistant", "agent"]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """The run is ours."""
 
     turn: TurnRef
