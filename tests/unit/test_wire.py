@@ -190,10 +190,10 @@ def test_a_refusal_repeats_nothing_of_the_document_however_it_is_logged(shape: A
     [
         ({"id": "a b"}, "intents[3].id: Expected str matching regex"),
         ({"id": 7}, "intents[3].id: Expected str, got int"),
-        ({"source": "theirs"}, "intents[3].source: not an allowed value"),
+        ({"source": "theirs"}, "intents[3].source: not one of ours, seed"),
         ({"colour": "red"}, "intents[3].colour: unknown field"),
         ({"enabled": 1}, "intents[3].enabled: Expected bool, got int"),
-        ({"name": {"de": "x"}}, "intents[3].name: not an allowed value"),
+        ({"name": {"de": "x"}}, "intents[3].name: not one of en, zh-CN"),
         ({"name": {"en": 7}}, "intents[3].name[...]: Expected str, got int"),
     ],
 )
@@ -201,6 +201,12 @@ def test_a_refusal_says_where_and_what(change: dict[str, Any], said: str) -> Non
     document = config_document()
     document["intents"][3] |= change
     assert str(refusal(document, AssistantConfig)).startswith(said)
+
+
+def test_a_kind_that_is_none_is_answered_with_those_there_are() -> None:
+    part = {"part_id": "p1", "question": "?", "route": {"kind": "MCP"}}
+    assert str(refusal(part, Part)) == "route.kind: not one of KB, CLARIFICATION, REFUSAL, FIXED"
+    assert str(refusal({"kind": "e"}, PushOrder)) == "kind: not one of event, frame, resume"
 
 
 def test_a_missing_field_is_named_by_its_whole_path() -> None:

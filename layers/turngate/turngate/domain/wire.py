@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
+from msgspec import inspect
 
 from turngate.errors import MalformedError
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
-_PLACED = r"(?s)(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>(?:\.\w{1,64}|\[(?:\d+|\.\.\.)\])*)`)?\Z"
+_PLACED = (
+    r"(?s)(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>(?:\.\w{1,64}|\[(?:\d+|\.\.\.)\])*)`)?\Z"
+)
 _FIELD = r"Object (?P<what>missing required|contains unknown) field `(?P<name>[A-Za-z_]\w{0,63})`"
 _SILENT = (
     "Expected ",
@@ -41,7 +44,7 @@ def read(document: object, shape: Any) -> Any:
     if problem is not None and "Expected `int`, got `float`" in str(problem):
         value, problem = _converted(document, shape, whole_numbers=True)
     if problem is not None:
-        raise _refusal(problem)
+        raise _refusal(problem, shape)
     return value
 
 
@@ -100,7 +103,7 @@ def _with_whole_numbers(document: object) -> object:
     return document
 
 
-def _refusal(problem: Exception) -> MalformedError:
+def _refusal(problem: Exception, shape: Any = None) -> MalformedError:  # noqa: ANN401 - see read
     if isinstance(problem, UnicodeEncodeError):
         return MalformedError("", "a lone surrogate is no text")
     if isinstance(problem, RecursionError):
@@ -111,8 +114,35 @@ def _refusal(problem: Exception) -> MalformedError:
     if field:
         missing = field["what"] == "missing required"
         return MalformedError(f"{path}.{field['name']}", "missing" if missing else "unknown field")
+    if reason.startswith("Object contains"):
+        return MalformedError(path, "unknown field")
     if reason.startswith(_SILENT):
         return MalformedError(path, reason.replace("`", ""))
-    return MalformedError(
-        path, "unknown field" if reason.startswith("Object contains") else "not an allowed value"
-    )
+    steps = re.findall(r"\w+|\.{3}", path)
+    allowed = _words(inspect.type_info(shape), [*steps, "key"] if placed and placed["key"] else steps)
+    return MalformedError(path, f"not one of {', '.join(allowed)}" if allowed else "not an allowed value")
+
+
+def _words(kind: inspect.Type, steps: list[str]) -> list[str]:
+    """The words of ours among which the place takes one; `steps` lead there from `kind`."""
+    match kind, steps:
+        case inspect.UnionType(types=types), _:
+            return [word for each in types for word in _words(each, steps)]
+        case inspect.LiteralType(values=values), []:
+            return [str(value) for value in values]
+        case inspect.StructType(tag_field=str(step), tag=tag), [last] if step == last:
+            return [str(tag)]
+        case inspect.StructType(fields=fields), [step, *rest]:
+            return [word for each in fields if each.name == step for word in _words(each.type, rest)]
+        case inspect.DictType(key_type=inner), ["key"]:
+            return _words(inner, [])
+        case (
+            (
+                inspect.DictType(value_type=inner)
+                | inspect.ListType(item_type=inner)
+                | inspect.VarTupleType(item_type=inner)
+            ),
+            [_, *rest],
+        ):
+            return _words(inner, rest)
+    return []
