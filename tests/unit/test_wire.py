@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import traceback
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
+import turngate.chat
+import turngate.domain
+import turngate.states
 from tests.unit.assistant_example import config_document, patient
 from turngate.chat.pushing import PushOrder
 from turngate.domain import shapes, wire
@@ -63,6 +69,13 @@ def refusal(document: object, shape: Any) -> MalformedError:
 
 def shapes_of(base: type[Frozen]) -> list[type[Frozen]]:
     return [each for sub in base.__subclasses__() for each in (sub, *shapes_of(sub))]
+
+
+def every_shape() -> list[type[Frozen]]:
+    for package in (turngate.domain, turngate.states, turngate.chat):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    return [shape for shape in shapes_of(Frozen) if shape.__module__.startswith("turngate.")]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +151,7 @@ def test_an_integer_beyond_64_bits_is_carried_or_refused_and_never_a_crash() -> 
         "",
         "nonsense",
         "[" * 100_000,
+        "9" * 5_000,
         '{"a":' * 100_000,
         '{"account": "\\ud800"}',
         '{"account": "\ud800"}',
@@ -252,9 +266,10 @@ def test_what_is_not_known_of_a_speaker_is_left_out_and_nothing_else() -> None:
 
 
 def test_every_shape_is_a_value_given_by_name_that_refuses_what_it_does_not_know() -> None:
-    found = shapes_of(Frozen)
-    assert TurnRef in found and AssistantConfig in found
+    found = every_shape()
+    assert len(found) > 50 and {TurnRef, AssistantConfig, StartOrder} <= set(found)
     for shape in found:
+        assert [field.name for field in fields(shape)] == list(shape.__struct_fields__), "hints resolve"
         options = shape.__struct_config__
         assert (options.frozen, options.forbid_unknown_fields) == (True, True), shape
         with pytest.raises(TypeError):

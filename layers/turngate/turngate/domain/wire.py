@@ -29,6 +29,7 @@ _SILENT = (
     "Input data was truncated",
     "Invalid RFC3339",
     "Number out of range",
+    "Integer value out of range",
 )
 """How msgspec begins messages that name our types and never a value."""
 
