@@ -136,7 +136,7 @@ def _field(path: Path, line: str) -> tuple[str, str]:
 
 def _config(path: Path) -> AssistantConfig:
     try:
-        return wire.read_json(path.read_bytes(), AssistantConfig)
+        return wire.read_json(path.read_bytes(), AssistantConfig, strictly=True)
     except MalformedError as error:
         raise TenantError(f"{path}: {error}") from error
 

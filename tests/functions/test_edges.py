@@ -215,7 +215,7 @@ def test_a_stranger_learns_nothing_from_any_route_that_names_a_conversation(worl
         "{}",
         "null",
         '{"account":"velo#C","principal":"user:ann"}',
-        '{"account":"velo","principal":"user:ann","admin":true}',
+        '{"account":"velo","principal":"user:ann","roles":["admin"]}',
     ],
 )
 def test_a_socket_without_a_sound_identity_reaches_nothing(world, tenant) -> None:

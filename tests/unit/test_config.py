@@ -134,7 +134,7 @@ def test_the_number_of_intents_is_bounded() -> None:
 
 def test_a_field_nobody_knows_is_refused() -> None:
     with pytest.raises(MalformedError):
-        wire.read({**config_document(), "let_the_model_decide": True}, AssistantConfig)
+        wire.read({**config_document(), "let_the_model_decide": True}, AssistantConfig, strictly=True)
 
 
 @pytest.mark.covers("F-075", "F-116")

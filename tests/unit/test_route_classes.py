@@ -109,7 +109,7 @@ def test_which_provider_answered_is_no_input_of_a_ruling_and_no_part_of_its_trac
 def test_no_routing_option_lets_a_model_answer_without_evidence(field: str) -> None:
     raw = wire.write(governed().routing) | {field: False}
     with pytest.raises(MalformedError, match=field):
-        wire.read(raw, type(governed().routing))
+        wire.read(raw, type(governed().routing), strictly=True)
 
 
 @pytest.mark.covers("F-088", "F-536")

@@ -36,8 +36,9 @@ class _ByName(msgspec.StructMeta):
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
-class Frozen(msgspec.Struct, metaclass=_ByName, frozen=True, forbid_unknown_fields=True):
-    """A value: never changed after it is made. A document with fields it does not know is not read as one.
+class Frozen(msgspec.Struct, metaclass=_ByName, frozen=True):
+    """A value: never changed after it is made. Fields it does not know are passed over when a document is read, so that
+    a release can read what the next one wrote, in a turn under way and after a rollback.
 
     Making one checks nothing: what comes from outside is read by `domain.wire.read`."""
 
@@ -72,7 +73,7 @@ class TurnRef(Frozen):
     config_version: int
     knowledge_pins: dict[str, int] = {}
     deadline: int
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Annotated[int, msgspec.Meta(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
 
 
 class AllowedRoute(Frozen, tag_field="kind", tag="KB"):

@@ -22,7 +22,8 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeEncodeError, RecursionError)
 _PLACED = (
     r"(?s)(?P<reason>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>(?:\.\w{1,64}|\[(?:\d+|\.\.\.)\])*)`)?\Z"
 )
-_FIELD = r"Object (?P<what>missing required|contains unknown) field `(?P<name>[A-Za-z_]\w{0,63})`"
+_NAME = r"[A-Za-z_]\w{0,63}"
+_MISSING = rf"Object missing required field `(?P<name>{_NAME})`"
 _SILENT = (
     "Expected ",
     "JSON is malformed",
@@ -35,33 +36,36 @@ _SILENT = (
 
 
 @overload
-def read(document: object, shape: type[_T]) -> _T: ...
+def read(document: object, shape: type[_T], *, strictly: bool = False) -> _T: ...
 @overload
-def read(document: object, shape: Any) -> Any: ...  # noqa: ANN401 - a union or an annotated type is no `type`
-def read(document: object, shape: Any) -> Any:
+def read(document: object, shape: Any, *, strictly: bool = False) -> Any: ...  # noqa: ANN401 - a union or an annotated type is no `type`
+def read(document: object, shape: Any, *, strictly: bool = False) -> Any:
     """The document (of dicts, lists, strings, numbers) as `shape`. Nothing is coerced, except that an integer may be
-    written 5.0: JSONata has no other numbers. Raises MalformedError."""
+    written 5.0: JSONata has no other numbers. A field that the shape does not have is passed over, because a newer
+    release may have written it; `strictly` refuses it, for what people write. Raises MalformedError."""
     value, problem = _converted(document, shape)
     if problem is not None and "Expected `int`, got `float`" in str(problem):
         value, problem = _converted(document, shape, whole_numbers=True)
     if problem is not None:
         raise _refusal(problem, shape)
+    if strictly and (unknown := _unknown(document, msgspec.to_builtins(value))):
+        raise MalformedError(unknown, "unknown field")
     return value
 
 
 @overload
-def read_json(text: str | bytes, shape: type[_T]) -> _T: ...
+def read_json(text: str | bytes, shape: type[_T], *, strictly: bool = False) -> _T: ...
 @overload
-def read_json(text: str | bytes, shape: Any) -> Any: ...  # noqa: ANN401 - as above
-def read_json(text: str | bytes, shape: Any) -> Any:
-    """JSON text as `shape`. Raises MalformedError."""
+def read_json(text: str | bytes, shape: Any, *, strictly: bool = False) -> Any: ...  # noqa: ANN401 - as above
+def read_json(text: str | bytes, shape: Any, *, strictly: bool = False) -> Any:
+    """JSON text as `shape`, like `read`. Raises MalformedError."""
     try:
         document, problem = msgspec.json.decode(text), None
     except _UNREADABLE as error:
         document, problem = None, error
     if problem is not None:
         raise _refusal(problem)
-    return read(document, shape)
+    return read(document, shape, strictly=strictly)
 
 
 def fits(document: object, shape: Any) -> bool:  # noqa: ANN401 - as above
@@ -94,6 +98,22 @@ def _converted(
         return None, error
 
 
+def _unknown(given: object, kept: object, path: str = "") -> str:
+    """Where the first field stands that was given and not kept; empty when there is none. Its name is left out where
+    it is no name of a field: it could be anything."""
+    if isinstance(given, dict) and isinstance(kept, dict):
+        for name, value in given.items():
+            if name not in kept:
+                return f"{path}.{name if re.fullmatch(_NAME, str(name)) else '...'}"
+            if found := _unknown(value, kept[name], f"{path}.{name}"):
+                return found
+    if isinstance(given, list | tuple) and isinstance(kept, list | tuple):
+        for place, (value, read_as) in enumerate(zip(given, kept, strict=True)):
+            if found := _unknown(value, read_as, f"{path}[{place}]"):
+                return found
+    return ""
+
+
 def _with_whole_numbers(document: object) -> object:
     if isinstance(document, float) and document.is_integer():
         return int(document)
@@ -111,12 +131,8 @@ def _refusal(problem: Exception, shape: Any = None) -> MalformedError:  # noqa: 
         return MalformedError("", "nested too deeply")
     placed = re.match(_PLACED, str(problem))
     reason, path = (placed["reason"], placed["path"] or "") if placed else ("", "")
-    field = re.fullmatch(_FIELD, reason)
-    if field:
-        missing = field["what"] == "missing required"
-        return MalformedError(f"{path}.{field['name']}", "missing" if missing else "unknown field")
-    if reason.startswith("Object contains"):
-        return MalformedError(path, "unknown field")
+    if field := re.fullmatch(_MISSING, reason):
+        return MalformedError(f"{path}.{field['name']}", "missing")
     if reason.startswith(_SILENT):
         return MalformedError(path, reason.replace("`", ""))
     steps = re.findall(r"\w+|\.{3}", path)
