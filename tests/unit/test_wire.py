@@ -13,7 +13,6 @@ from msgspec.structs import fields
 
 from tests.unit.assistant_example import config_document, patient
 from tests.unit.every_shape import every_shape
-from turngate.chat.pushing import PushOrder
 from turngate.domain import shapes, wire
 from turngate.domain.config import AssistantConfig
 from turngate.domain.knowledge import Document
@@ -32,7 +31,7 @@ from turngate.domain.shapes import (
     Usage,
 )
 from turngate.errors import MalformedError
-from turngate.states.begin_turn import StartOrder
+from turngate.protocol.orders import PushOrder, StartOrder
 
 TURN = {
     "account": "velo",

@@ -6,7 +6,8 @@ from typing import Any
 from turngate import wiring
 from turngate.domain import wire
 from turngate.domain.shapes import Frozen
-from turngate.states.begin_turn import StartOrder, TurnStart, begin_turn
+from turngate.protocol.orders import StartOrder
+from turngate.states.begin_turn import TurnStart, begin_turn
 
 logger = logging.getLogger()
 ports = wiring.live("store", "events_to_push")

@@ -6,7 +6,7 @@ from typing import Any
 from turngate import wiring
 from turngate.domain import wire
 from turngate.domain.shapes import Frozen
-from turngate.states.begin_turn import StartOrder
+from turngate.protocol.orders import StartOrder
 from turngate.states.commit_turn import Ended, fail_turn
 
 logger = logging.getLogger()

@@ -6,8 +6,8 @@ from typing import Any
 
 from turngate import wiring
 from turngate.domain import wire
+from turngate.protocol.orders import StartOrder
 from turngate.sqs_batch import RESERVE_MS, each_record
-from turngate.states.begin_turn import StartOrder
 
 ports = wiring.live("turns")
 

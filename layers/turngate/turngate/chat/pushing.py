@@ -1,49 +1,16 @@
-"""Orders of the `events-to-push` queue: a stored event, an ephemeral frame, or what a returning client missed."""
+"""Carry out orders of the `events-to-push` queue: a stored event, an ephemeral frame, or what a client missed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from turngate.domain import wire
-from turngate.domain.shapes import Frozen, Ident
 from turngate.protocol.announcing import push_events, push_frame, replay
+from turngate.protocol.orders import EventOrder, FrameOrder, PushOrder, ResumeOrder
 
 if TYPE_CHECKING:
     from turngate.wiring import Ports
-
-
-class ConnectionRef(Frozen):
-    connection_id: str
-    principal: str
-    connected_at: int
-
-
-class EventOrder(Frozen, tag_field="kind", tag="event"):
-    account: Ident
-    conversation: Ident
-    evt: int
-
-
-class FrameOrder(Frozen, tag_field="kind", tag="frame"):
-    """To one connection, or to every watcher of the conversation."""
-
-    account: Ident
-    conversation: Ident | None = None
-    connection: ConnectionRef | None = None
-    frame: dict[str, Any]
-
-
-class ResumeOrder(Frozen, tag_field="kind", tag="resume"):
-    account: Ident
-    conversation: Ident | None = None
-    connection: ConnectionRef
-    frame: dict[str, Any]
-    after_seq: int
-    last_seq: int
-
-
-PushOrder = EventOrder | FrameOrder | ResumeOrder
 
 
 def carry_out(body: str, ports: Ports) -> int:

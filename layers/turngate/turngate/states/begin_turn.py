@@ -31,16 +31,8 @@ from turngate.states import working_texts
 from turngate.states.status import tell_watchers
 
 if TYPE_CHECKING:
+    from turngate.protocol.orders import StartOrder
     from turngate.wiring import Ports
-
-
-class StartOrder(Frozen):
-    """Input of the turn machine."""
-
-    account: Ident
-    conversation: Ident
-    run: Ident
-    schema_version: Literal[1] = 1
 
 
 class TurnStart(Frozen):

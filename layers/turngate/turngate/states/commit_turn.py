@@ -11,11 +11,10 @@ from turngate.domain.problems import PROBLEMS
 from turngate.domain.shapes import Draft, Frozen, TurnRef, Usage
 from turngate.errors import TransientError
 from turngate.protocol.finishing import Committed, finish_run
-from turngate.protocol.orders import push_order, start_order
+from turngate.protocol.orders import StartOrder, push_order, start_order
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language
-    from turngate.states.begin_turn import StartOrder
     from turngate.wiring import Ports
 
 
