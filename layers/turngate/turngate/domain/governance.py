@@ -1,7 +1,8 @@
 """The final ruling over what the model proposed: it does not classify again (F-089), it decides whether to go on.
 
 First what the message answers of our own open questions. Then, for the rest as a whole and for each sub-question:
-1. a message that is only "查一下" or only points is asked back, whatever the model made of it (NEED_CLARIFICATION);
+1. a message that is only "查一下" or only points is asked back, whatever the model made of it, and so is one in which
+   it found nothing asked (NEED_CLARIFICATION);
 2. a failed classification is a technical error and says so; it never widens what is allowed (ROUTING_ERROR);
 3. a certain question is answered by its pre-routing rule, also inside a compound message;
 4. corrections put an intent in the lead that the customer's own words make certain (F-096 … F-100);
@@ -121,12 +122,13 @@ def _decide(
 ) -> Iterator[Decision]:
     language, replies, default = turn_input.language, governed.replies, governed.default_language
     whole = SubQuestion(text=turn_input.text)
-    if all(_is_incomplete(message.text, governed.routing) for message in turn_input.messages):
+    nothing_asked = understanding.status == "OK" and not understanding.sub_questions
+    if nothing_asked or all(_is_incomplete(m.text, governed.routing) for m in turn_input.messages):
         resolution: Resolution = "ERROR" if understanding.status == "ERROR" else "NO_TRUSTED"
         asking = Clarification(reason="incomplete", text=say(replies.clarify_reply, language, default))
         yield Decision(sub_question=whole, resolution=resolution, outcome="NEED_CLARIFICATION", route=asking)
         return
-    if understanding.status == "ERROR" or not understanding.sub_questions:
+    if understanding.status == "ERROR":
         failing = Refusal(reason="ROUTING_ERROR", text=say(replies.routing_error_reply, language, default))
         yield Decision(sub_question=whole, resolution="ERROR", outcome="ROUTING_ERROR", route=failing)
         return

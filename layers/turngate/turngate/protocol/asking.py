@@ -76,5 +76,8 @@ def ask(
             if tries < TRIES:
                 clock.sleep_ms(min(MAX_WAIT_MS, error.retry_after_ms or _WAIT_MS * (1 + ids.fraction())))
             continue
-        return Answered(document, usage.plus(cost), tries)
+        usage = usage.plus(cost)
+        if prompt.is_answered_by(document):
+            return Answered(document, usage, tries)
+        reason = "empty"
     return Unanswered(reason, usage, TRIES)
