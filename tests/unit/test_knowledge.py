@@ -211,6 +211,8 @@ def test_no_word_can_leave_its_quotes(text):
 
 def test_a_question_is_reduced_to_its_different_words_of_substance():
     assert query_words("How do I return a return? 我要退货") == ["return", "我要", "要退", "退货"]
+    assert query_words("保修期是多久?怎么算") == ["保修", "修期", "期是", "是多", "么算"]
+    assert query_words("怎么?") == ["怎么"]
     assert query_words("Who am I?") == ["who", "am", "i"], "a question of nothing else keeps them"
     many = query_words(" ".join(f"word{n} word{n}" for n in range(1000)))
     assert many == [f"word{n}" for n in range(MAX_QUERY_WORDS)]
