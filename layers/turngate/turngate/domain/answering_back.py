@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from turngate.domain import asking_back
+from turngate.domain.choosing import asks, mentioned
 from turngate.domain.contract import authorise
+from turngate.domain.figures import codes_in
 from turngate.domain.pending import Closing, Opening, PendingChanges, PendingItem, waits_for_an_answer
+from turngate.domain.replies import clauses, courteous, points_at_nothing, read_form
 from turngate.domain.resuming import Resumption, Taken, verified
 from turngate.domain.route_trace import ResumedFrom
 from turngate.domain.ruling import Decision
@@ -20,25 +24,21 @@ from turngate.domain.shapes import (
     Clarification,
     FixedAnswer,
     Frozen,
-    Option,
     Refusal,
     SubQuestion,
 )
 from turngate.domain.texts import normalised, say
+from turngate.domain.wording import topic_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from turngate.domain.config import GovernanceSlice
-    from turngate.domain.pending import PendingKind
     from turngate.domain.route_trace import RouteOutcome
     from turngate.domain.shapes import Language, Part, Route, TenantContext, TurnInput, Understanding
 
 CANCELLED = "PENDING_CANCELLED"
 """Stands for the intent in the answer to "算了"."""
-_SHORT = 24
-"""Latin letters, of which a Chinese character counts two: what says so little, while we wait for an answer, was meant
-as one."""
 _CLOSES: dict[str, Any] = {"choice": "resumed", "value": "resumed", "none": "declined", "cancel": "cancelled"}
 
 
@@ -66,22 +66,52 @@ def settle(
     if understanding.reply is not None:
         proposal = verified(understanding.reply, resumption, turn_input.text)
         if isinstance(proposal, Taken):
-            taken.append(proposal)
+            taken = [each for each in taken if each.pending_id != proposal.pending_id] + [proposal]
         else:
             refused = proposal
     by_model = any(each.by == "model" for each in taken)
-    decisions = tuple(
+    decisions = [
         _answered(resumption.item(each.pending_id), each, turn_input.language, governed, tenant)
         for each in taken
-    )
+    ]
+    if by_model and not understanding.sub_questions:
+        decisions += _left_over(taken[-1], resumption, turn_input, governed)
     return Settled(
         resumption=resumption,
         taken=tuple(taken),
-        decisions=decisions,
+        decisions=tuple(decisions),
         texts=tuple(each.text for each in taken if each.by == "rule"),
         asks_something_new=not by_model or bool(understanding.sub_questions),
         refused=refused,
     )
+
+
+def _left_over(
+    taken: Taken, resumption: Resumption, turn_input: TurnInput, governed: GovernanceSlice
+) -> list[Decision]:
+    """What stands beside the name that the model took for the answer, and of which it says nothing: asked back."""
+    names = next(
+        (
+            {normalised(name) for name in (option.id, option.name, *option.also)}
+            for option in resumption.item(taken.pending_id).candidates
+            if option.id == taken.option_id
+        ),
+        set[str](),
+    )
+    said = [clause for message in turn_input.messages for clause, _ in clauses(message.text)]
+    rest = [clause for clause in said if normalised(clause) not in names]
+    rest = [clause for clause in rest if read_form(clause).kind == "OTHER" and not courteous(clause)]
+    if not rest or not any(normalised(clause) in names for clause in said):
+        return []
+    text = say(governed.replies.clarify_reply, turn_input.language, governed.default_language)
+    return [
+        Decision(
+            sub_question=SubQuestion(text=", ".join(rest)),
+            resolution="NO_TRUSTED",
+            outcome="NEED_CLARIFICATION",
+            route=Clarification(reason="incomplete", text=text),
+        )
+    ]
 
 
 def _answered(
@@ -91,18 +121,16 @@ def _answered(
     candidates: tuple[Candidate, ...] = ()
     intent_id, given = "", {**item.given}
     outcome: RouteOutcome = "NEED_CLARIFICATION"
-    keeps_open = False
     route: Route
     if taken.how == "cancel":
         text = say(replies.cancelled_reply, language, default)
         route = FixedAnswer(intent_id=CANCELLED, resource_name=item.kind, text=text)
         outcome = "ROUTED"
     elif taken.how == "none":
-        route = Clarification(reason="incomplete", text=say(replies.none_of_these_reply, language, default))
+        reply = replies.own_words_reply if taken.reason == "own_words" else replies.none_of_these_reply
+        route = Clarification(reason="incomplete", text=say(reply, language, default))
     elif taken.how == "unclear":
-        lead = replies.no_such_option_reply if taken.reason == "no_such_option" else replies.guidance_reply
-        route = _ask_again(item, say(lead, language, default))
-        keeps_open = True
+        return _asked_again(item, taken, language, governed)
     else:
         is_guidance = item.kind == "intent_guidance"
         intent_id = taken.option_id if is_guidance else item.intent_id
@@ -120,7 +148,25 @@ def _answered(
         intent_id=intent_id,
         given=given,
         resumed=_resumed_from(item, taken),
-        keeps_open=keeps_open,
+    )
+
+
+def _asked_again(item: PendingItem, taken: Taken, language: Language, governed: GovernanceSlice) -> Decision:
+    """The same question once more, as a new one: it may be answered as long, and is not asked a third time."""
+    replies, default = governed.replies, governed.default_language
+    lead = {
+        "no_such_option": replies.no_such_option_reply,
+        "one_first": replies.one_at_a_time_reply,
+    }.get(taken.reason, replies.guidance_reply)
+    tail = say(replies.own_words_reply, language, default) if taken.reason == "own_words" else ""
+    route = asking_back.once_more(item, say(lead, language, default), tail)
+    return Decision(
+        sub_question=SubQuestion(text=item.question),
+        resolution="RESOLVED",
+        outcome="NEED_CLARIFICATION",
+        route=route,
+        resumed=_resumed_from(item, taken),
+        again=item.again + 1,
     )
 
 
@@ -138,77 +184,58 @@ def _resumed_from(item: PendingItem, taken: Taken) -> ResumedFrom:
     )
 
 
-def _ask_again(item: PendingItem, lead: str) -> Clarification:
-    names = tuple(option.name for option in item.candidates)
-    return Clarification(
-        reason=item.kind,
-        text=_numbered(lead, names) if names else item.text,
-        missing_fields=item.missing_fields,
-        candidates=item.candidates,
-        intent_id=item.intent_id,
-        given=item.given,
-    )
-
-
-def guidance(offered: Sequence[Candidate], governed: GovernanceSlice, language: Language) -> Clarification:
-    """Which of these intents is meant? Numbered, so that "第二个" answers it."""
-    default = governed.default_language
-    names = {intent.id: intent.name for intent in governed.intents}
-    options = tuple(
-        Option(
-            id=candidate.id,
-            name=say(names[candidate.id], language, default),
-            also=tuple(names[candidate.id].values()),
-        )
-        for candidate in offered
-        if candidate.id in names
-    )
-    lead = say(governed.replies.guidance_reply, language, default)
-    text = _numbered(lead, tuple(option.name for option in options))
-    return Clarification(reason="intent_guidance", text=text, candidates=options)
-
-
-def _numbered(lead: str, names: tuple[str, ...]) -> str:
-    return "\n".join([lead, *(f"{number}. {name}" for number, name in enumerate(names, start=1))])
-
-
 def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) -> list[Decision]:
-    """While we wait for an answer, a few words that mean nothing else were an unclear answer, and so was what the
-    model took for an answer that nobody offered: ask again instead of refusing it."""
-    waiting = [item for item in back.resumption.waiting if item.candidates or item.missing_fields]
-    lost = all(decision.resolution != "RESOLVED" and decision.outcome != "ROUTED" for decision in fresh)
-    length = sum(1 if character.isascii() else 2 for character in normalised(turn_input.text))
-    says_little = length <= _SHORT or bool(back.refused)
-    if not waiting or not lost or back.taken or not says_little:
+    """What we would ask back anyway, right after a question of ours, was a failed answer to it: that is asked again,
+    once. What would be answered, searched, refused or failed without an open question is so with one, too."""
+    again = back.resumption.asked_last
+    item = next((each for each in back.resumption.waiting if each.pending_id in again), None)
+    text = turn_input.text
+    asked_back = all(
+        isinstance(decision.route, Clarification)
+        and decision.route.reason == "incomplete"
+        and not decision.arbitration
+        for decision in fresh
+    )
+    if item is None or back.taken or not asked_back or (asks(text) and not points_at_nothing(text)):
         return fresh
-    item = max(waiting, key=lambda item: (item.asked_seq, item.pending_id))
-    unclear = Taken(pending_id=item.pending_id, how="unclear", text=turn_input.text, reason="which_one")
+    unclear = Taken(pending_id=item.pending_id, how="unclear", text=text, reason="which_one")
+    decision = fresh[0]
     return [
         replace(
             decision,
             sub_question=SubQuestion(text=item.question, candidates=decision.sub_question.candidates),
-            outcome="NEED_CLARIFICATION",
-            route=_ask_again(item, item.text.partition("\n")[0]),
+            route=asking_back.once_more(item, asking_back.lead_of(item)),
             resumed=_resumed_from(item, unclear),
-            keeps_open=True,
+            again=item.again + 1,
         )
-        for decision in fresh[:1]
     ]
 
 
-def changes(back: Settled, parts: Sequence[Part], decisions: Sequence[Decision]) -> PendingChanges:
+def changes(
+    back: Settled, parts: Sequence[Part], decisions: Sequence[Decision], turn_input: TurnInput
+) -> PendingChanges:
     """What the commit does to open questions: close what was answered, close what is asked anew or was answered by a
-    fuller question, open what is asked."""
+    fuller question about the same, open what is asked."""
     closed = {each.pending_id: _CLOSES[each.how] for each in back.taken if each.how in _CLOSES}
     opened: list[Opening] = []
     for part, decision in zip(parts, decisions, strict=True):
         route = decision.route
-        if isinstance(route, Clarification) and not decision.keeps_open and waits_for_an_answer(route):
-            opened.append(Opening(part_id=part.part_id, question=part.question, clarification=route))
+        if not isinstance(route, Clarification) or not waits_for_an_answer(route):
+            continue
+        opening = Opening(
+            part_id=part.part_id,
+            question=part.question,
+            clarification=route,
+            first_number=decision.first_number,
+            again=decision.again,
+        )
+        opened.append(opening)
+        if decision.resumed is not None:
+            closed.setdefault(decision.resumed.pending_id, "replaced")
     for item in back.resumption.open:
         if any(_asks_the_same(item, opening.clarification, opening.question) for opening in opened):
             closed.setdefault(item.pending_id, "replaced")
-        elif item.kind == "intent_guidance" and any(_settles(decision, item) for decision in decisions):
+        elif any(_settles(decision, item, turn_input.text) for decision in decisions):
             closed.setdefault(item.pending_id, "resumed")
     return PendingChanges(
         opened=tuple(opened),
@@ -217,19 +244,31 @@ def changes(back: Settled, parts: Sequence[Part], decisions: Sequence[Decision])
 
 
 def _asks_the_same(item: PendingItem, asked: Clarification, question: str) -> bool:
-    kind: PendingKind = item.kind
+    """Whether the new question makes the open one needless: the same offer or gap, about the same thing."""
     same_offer = {option.id for option in item.candidates} == {option.id for option in asked.candidates}
-    same_question = normalised(item.question) == normalised(question)
-    if kind == "intent_guidance":
-        return kind == asked.reason and (same_offer or same_question)
+    same_gap = item.intent_id == asked.intent_id and item.missing_fields == asked.missing_fields
+    same_words = normalised(item.question) == normalised(question)
     return (
-        kind == asked.reason
-        and item.intent_id == asked.intent_id
-        and item.missing_fields == asked.missing_fields
-        and (same_question or same_offer)
+        item.kind == asked.reason
+        and same_gap
+        and (same_words or (same_offer and _related(item.question, question)))
     )
 
 
-def _settles(decision: Decision, item: PendingItem) -> bool:
-    """A fuller question that leads to one of the offered intents answers the guidance too."""
-    return decision.resumed is None and decision.intent_id in {option.id for option in item.candidates}
+def _settles(decision: Decision, item: PendingItem, text: str) -> bool:
+    """A fuller question about the same thing that leads to one of the offered intents answers the guidance too, and
+    so does one that says the name of what was offered."""
+    option = next((option for option in item.candidates if option.id == decision.intent_id), None)
+    if item.kind != "intent_guidance" or option is None or decision.resumed is not None:
+        return False
+    said = f"{text}\n{decision.sub_question.text}"
+    return bool(mentioned((option,), said)) or _related(item.question, said)
+
+
+def _related(question: str, said: str) -> bool:
+    """Whether two questions have a word of a matter in common; a code that one names and the other does not, while it
+    names another, sets them apart."""
+    codes, others = codes_in(question), codes_in(said)
+    if codes and others:
+        return bool(codes & others)
+    return bool(topic_words(question) & topic_words(said))

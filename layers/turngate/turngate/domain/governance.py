@@ -4,7 +4,8 @@ First what the message answers of our own open questions. Then, for the rest as 
 1. a message that is only "查一下" or only points is asked back, whatever the model made of it, and so is one in which
    it found nothing asked (NEED_CLARIFICATION);
 2. a failed classification is a technical error and says so; it never widens what is allowed (ROUTING_ERROR);
-3. a certain question is answered by its pre-routing rule, also inside a compound message;
+3. a certain question is answered by its pre-routing rule, also inside a compound message, and mere courtesy by a
+   courtesy;
 4. corrections put an intent in the lead that the customer's own words make certain (F-096 … F-100);
 5. a trusted candidate, at or above the threshold, goes to the contract (ROUTED), unless another one stands too close:
    then we ask, and keep the question open (NEED_CLARIFICATION);
@@ -20,13 +21,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from turngate.domain import answering_back
+from turngate.domain import answering_back, asking_back
 from turngate.domain.arbitration import arbitrate
 from turngate.domain.contract import ACTING, authorise, contract_entry, public_fallback
 from turngate.domain.corrections import correct
 from turngate.domain.pending import PendingChanges
-from turngate.domain.preroute import is_social, matching_rule, rule_reply
-from turngate.domain.replies import points_at_nothing, says_nothing
+from turngate.domain.preroute import COURTESY, courtesy_reply, is_social, matching_rule, rule_reply
+from turngate.domain.replies import courteous, points_at_nothing, says_nothing
 from turngate.domain.resuming import Resumption
 from turngate.domain.route_trace import (
     Arbitration,
@@ -84,7 +85,7 @@ def govern(
     if back.asks_something_new and understanding is not None:
         fresh = list(_decide(turn_input, read, governed, tenant))
         decisions += answering_back.or_ask_again(fresh, back, turn_input)
-    decisions = _merged(decisions)
+    decisions = asking_back.numbered_on(_merged(decisions), governed, turn_input.language)
     parts: list[Part] = []
     rulings: list[PartRuling] = []
     for number, decision in enumerate(decisions, start=1):
@@ -102,7 +103,7 @@ def govern(
         offered=read.offered,
         parts=tuple(rulings),
     )
-    pending = answering_back.changes(back, parts, decisions)
+    pending = answering_back.changes(back, parts, decisions, turn_input)
     events = tuple(event_of(ruling) for ruling in rulings)
     return Ruling(parts=tuple(parts), events=events, trace=trace, pending=pending)
 
@@ -151,6 +152,7 @@ def _worth_answering(subs: tuple[SubQuestion, ...], governed: GovernanceSlice) -
         for sub in subs
         if not _is_incomplete(sub.text, governed.routing)
         and not is_social(matching_rule(governed.pre_routing, sub.text))
+        and not courteous(sub.text)
     ]
     return tuple(asked) or subs
 
@@ -177,6 +179,10 @@ def _rule(
         text = rule_reply(certain, tenant, language, default)
         answer = FixedAnswer(intent_id=certain.kind, resource_name=certain.id, text=text)
         return replace(given, outcome="ROUTED", route=answer)
+    if courteous(sub_question.text):
+        text = courtesy_reply(governed, language, default)
+        answer = FixedAnswer(intent_id=COURTESY, resource_name=COURTESY, text=text)
+        return replace(given, outcome="ROUTED", route=answer)
     candidates, applied = correct(
         sub_question.candidates,
         routing.corrections,
@@ -195,7 +201,7 @@ def _rule(
         return replace(given, **_untrusted(sub_question, verdict.why, turn_input, governed))
     if verdict.rivals:
         offered = (verdict.best, *verdict.rivals)
-        asking = answering_back.guidance(offered, governed, language)
+        asking = asking_back.guidance(offered, governed, language)
         ids = tuple(candidate.id for candidate in offered)
         return replace(given, route=asking, guidance=ids, arbitration=verdict.why)
     outcome, route = _authorised(verdict.best.id, governed, tenant, turn_input)

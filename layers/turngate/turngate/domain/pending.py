@@ -46,7 +46,9 @@ RETENTION_S = 7 * 24 * 3600
 class PendingItem(Frozen):
     """One open question. `text` is what was said; `question` the sub-question that waits; `given` what is known.
 
-    `resume_token` names the item towards a model, so that ids of ours stay ours. `expires_at` is epoch ms."""
+    `resume_token` names the item towards a model, so that ids of ours stay ours. `expires_at` is epoch ms.
+    `first_number` was printed before the first option: questions of one reply number theirs on, so that a number means
+    one of them. `again`: how often the same question had been asked before."""
 
     pending_id: str
     kind: PendingKind
@@ -60,14 +62,18 @@ class PendingItem(Frozen):
     run: str
     asked_seq: int
     expires_at: int
+    first_number: int = 1
+    again: int = 0
 
 
 class Opening(Frozen):
-    """A question to keep open once the reply that asks it is committed."""
+    """A question to keep open once the reply that asks it is committed; the numbers are those of a `PendingItem`."""
 
     part_id: str
     question: str
     clarification: Clarification
+    first_number: int = 1
+    again: int = 0
 
 
 class Closing(Frozen):
@@ -109,6 +115,8 @@ def pending_item(account: str, run: str, asked_seq: int, opening: Opening, now: 
         run=run,
         asked_seq=asked_seq,
         expires_at=now + LIFETIME_MS,
+        first_number=opening.first_number,
+        again=opening.again,
     )
 
 
@@ -131,7 +139,15 @@ def read_open(items: Iterable[Item], now: int) -> tuple[PendingItem, ...]:
         if item["state"] == "open" and item["expires_at"] > now
     ]
     return tuple(
-        sorted(found, key=lambda item: (RESUME_ORDER.index(item.kind), -item.asked_seq, item.pending_id))
+        sorted(
+            found,
+            key=lambda item: (
+                RESUME_ORDER.index(item.kind),
+                -item.asked_seq,
+                item.first_number,
+                item.pending_id,
+            ),
+        )
     )
 
 

@@ -11,18 +11,23 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
+from turngate.domain.replies import courteous
 from turngate.domain.shapes import Frozen, TenantContext, TurnInput
+from turngate.domain.standard_replies import StandardReplies
 from turngate.domain.texts import normalised, say
 
 if TYPE_CHECKING:
     from turngate.domain.config import AssistantConfig, GovernanceSlice, PreRouteRule, PreRouting
     from turngate.domain.shapes import Language, MessageType
 
+COURTESY = "courtesy"
+"""Stands where a rule's id does, for "好的" and "never mind" to which no rule has its own reply."""
 _SOCIAL = ("GREETING", "THANKS")
 
 
 class Answered(Frozen):
-    """Every message of the turn was certain; `content` answers them. `rules` names the rules, in message order."""
+    """Every message of the turn was certain; `content` answers them. `rules` names the rules, in message order, or is
+    COURTESY alone."""
 
     kind: Literal["ANSWERED"] = "ANSWERED"
     rules: tuple[str, ...]
@@ -74,14 +79,25 @@ def pre_route(
 ) -> Answered | Fresh:
     """Answer the turn when every one of its messages is certain; otherwise pass on what has to be understood.
 
-    Greetings and thanks beside a question are dropped, not answered: "你好" + "退货需要几天" asks one thing. Among
+    Greetings, thanks and other courtesy beside a question are dropped, not answered: "你好" + "退货需要几天" asks one thing. Among
     certain messages a question outweighs a greeting, and of several greetings the last is returned."""
     matched = [(message, matching_rule(config.pre_routing, message.text)) for message in turn_input.messages]
-    asked = [(message, rule) for message, rule in matched if not is_social(rule)] or matched[-1:]
+    questions = [
+        (m, rule) for m, rule in matched if not is_social(rule) and not (rule is None and courteous(m.text))
+    ]
+    asked = questions or [(m, rule) for m, rule in matched if rule is not None][-1:]
+    language, default = turn_input.language, config.default_language
+    if matched and not asked:
+        return Answered(rules=(COURTESY,), content=courtesy_reply(config, language, default))
     rules = {rule.id: rule for _, rule in asked if rule is not None}
     if not rules or any(rule is None for _, rule in asked):
         messages = tuple(message for message, _ in asked)
         return Fresh(input=replace(turn_input, messages=messages))
-    language, default = turn_input.language, config.default_language
     replies = (rule_reply(rule, tenant, language, default) for rule in rules.values())
     return Answered(rules=tuple(rules), content="\n\n".join(replies))
+
+
+def courtesy_reply(config: AssistantConfig | GovernanceSlice, language: Language, default: Language) -> str:
+    """What is said to mere courtesy while nothing is open."""
+    replies = config if isinstance(config, StandardReplies) else config.replies
+    return say(replies.courtesy_reply, language, default)

@@ -1,17 +1,26 @@
 """What a short reply to a question of ours says by its form alone: "第二个", "the last one", "都不是", "never mind".
 
 No understanding is needed for these, and a model could only get them wrong (F-036). Everything that is not certain by
-its form is OTHER: names, values, and whatever starts something new.
+its form is OTHER: names, values, and whatever starts something new. Which option of which question is meant by a form
+is for domain/resuming.py to say.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+import unicodedata
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from turngate.domain.texts import normalised
+from turngate.domain.wording import made_of
 
-FormKind = Literal["ORDINAL", "LAST", "THIS", "YES", "NO", "NONE", "CANCEL", "OTHER"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FormKind = Literal[
+    "ORDINAL", "SEVERAL", "ALL", "ANY", "LAST", "THIS", "YES", "NO", "NONE", "CANCEL", "WAIT", "OTHER"
+]
+"""SEVERAL: "1 and 2". ALL: "both". ANY: somebody who cannot or will not choose. WAIT: asks for a moment."""
 
 _LONGEST = 32
 """Normalised characters: a longer text is never a reply by its form, which also keeps the patterns cheap."""
@@ -42,6 +51,7 @@ _ORDINALS = (
 )
 _ENGLISH_ORDINAL = _whole(f"({'|'.join(_ENGLISH)})")
 _ENGLISH_COUNT = _whole(f"(?:option|number|choice)({'|'.join(_ENGLISH_COUNTS)})")
+_BARE_COUNT = f"({'|'.join(_ENGLISH_COUNTS[1:])})(?:please|pls|thanks)?"  # "one" is mostly a pronoun
 _FORMER = _whole(f"前者|前一{_UNIT}|前面的?那?{_UNIT}|former")
 _LAST = _whole(f"最后一?{_UNIT}|倒数第一{_UNIT}|后者|后一{_UNIT}|后面的?那?{_UNIT}|last|latter")
 _THIS = _whole("(?:这|那)(?:一)?(?:个|台|款|块|条|种|项|份|张|件|只|部)|它|this|that|itthen|it")
@@ -65,15 +75,56 @@ _FILLERS_LATIN = (
     r"(?:i|i'd|want|wanted|would|like|to|ask|can|could|you|please|help|me|with|it|this|that|something|someone|just|check"
     r"|look|at|into|so|um|uh|er|well|a|question|have|about|for|hey|ok)"
 )
-_FOLLOW_ON = r"[，,。；;！!\n]|\.(?=\s)"
+_CLAUSE_END = r"(?<!\d)[，,]|[，,](?!\d)|[。;；！!、\n]|\.(?=\s)"
+_LIST_MARK = r"\s*\d{1,2}\s*[.、．)）]\s*[^\s\d]"
 _POINTS = "(?:那|那么|还有|and)?(?:(?:这|那)(?:一)?(?:个|些|台|款|块)|它|thisone|thatone|that|this|it)呢?"
 
 
+_ALL = _whole(
+    "(?:这|那)?(?P<two>两个|俩|两者|三个|几个|所有的?)?(?:都|全都|全部都|全部|全)(?:要|查|看|选|办|问|想要|想看|想查|想问|想知道)?(?:一下)?"
+    "|(?P<both>both)(?:ofthem|ofthese|ofthose)?|all(?:ofthem|ofthese|ofthose)?"
+)
+_ANY = (
+    "(?:我|我也)?(?:随便|随意|无所谓|都可以|都行|哪个都行|哪个都可以|你定|你决定|您定|您决定|不知道|不清楚|不太清楚|不确定|不懂)"
+    "(?:了|吧|选哪个|是哪个)?"
+    "|(?:i|im|ireally)?(?:either|eitherone|eitherisfine|any|anyone|anyofthem|anyofthese|whatever|whichever|dontknow|idk"
+    "|notsure|noidea|dunno|youchoose|youdecide|doesntmatter|itdoesntmatter|dontcare|dontmind|havenoidea)(?:which)?"
+)
+_WAIT = (
+    "(?:请?(?:稍等|稍候|等等|等一下|等一等|等下|等会儿?|等一会儿?)(?:一下)?(?:我|让我|我去)?|等我|让我|我先?)"
+    "(?:找找|查查|看看|想想|找一下|想一下|找一找|想一想)"
+    "|请?(?:稍等|稍候|等等|等一下|等一等|等下|等会儿?|等一会儿?)(?:一下)?"
+    "|(?:(?:please)?(?:holdon|hangon|wait|waitaminute|waitasecond|onemoment|onesec|onesecond|justamoment|justasec"
+    "|justasecond|givemeasecond|givemeaminute|letmecheck|letmesee|letmelook|letmethink)(?:please)?){1,2}"
+)
+_AND = r"\s*(?:[,，、;；/&+]|和|与|跟|以及|及|还有|\band\b)\s*"
+_TOGETHER = r"(?i)^\s*both\s+|\s*(?:都|全)(?:要|查|看|选|办)?$"
+_MOST_PIECES = 6
+_DRAWN = r"</?[A-Za-z]{1,8}>|\u20e3"
+"""Simple markup, and the frame of a keycap emoji."""
+_COURTESIES = frozenset(
+    "好 好的 好吧 好啊 嗯 嗯嗯 嗯好 行 行吧 可以 没问题 知道了 明白 明白了 了解 了解了 收到 是的 对 对的 没错 谢谢 谢谢你 谢谢您 多谢 感谢 "
+    "谢了 谢啦 辛苦了 麻烦了 那 那就 就 先 这样 吧 了 啊 哦 噢 再见 拜拜 拜 回见 晚安 算了 不用了 不用 不必了 没事 没事了 没事儿了 不问了 不查了 "
+    "ok okay okey yes yeah yep sure right fine good great alright allright gotit isee thanks thankyou thx ty cheers "
+    "thanksalot somuch verymuch very much a lot bye byebye goodbye seeyou seeya nevermind forgetit forgetaboutit "
+    "nothanks nothankyou dontbother leaveit oh then for you your help "
+    "thatsall thatisall".split()
+)
+_NOT_ALONE = frozenset(
+    "那 那就 就 先 这样 吧 了 oh then for you your help very much a lot good fine great right".split()
+)
+
+
+_MEANS_NOTHING_ALONE: tuple[FormKind, ...] = ("ORDINAL", "SEVERAL", "ALL", "ANY", "LAST", "THIS")
+
+
 class ReplyForm(NamedTuple):
-    """`number` counts from 1 and belongs to ORDINAL."""
+    """`number` counts from 1 and belongs to ORDINAL. `numbers`: of SEVERAL those that are named, the last one as -1;
+    of ALL the 2 of "both"."""
 
     kind: FormKind
     number: int = 0
+    numbers: tuple[int, ...] = ()
 
 
 OTHER = ReplyForm("OTHER")
@@ -81,28 +132,61 @@ OTHER = ReplyForm("OTHER")
 
 def read_form(text: str) -> ReplyForm:
     """The form of a whole text; OTHER when it says more than a form."""
-    form = normalised(text)
+    plain = re.sub(_DRAWN, "", unicodedata.normalize("NFKC", text))
+    form = normalised(plain)
     if not 0 < len(form) <= _LONGEST:
         return OTHER
-    plain: tuple[tuple[FormKind, str], ...] = (
-        ("CANCEL", _CANCEL),
-        ("NONE", _NONE),
-        ("LAST", _LAST),
-    )
-    for kind, pattern in plain:
+    numbers = _several(plain)
+    if len(numbers) > 1:
+        return ReplyForm("SEVERAL", numbers=numbers)
+    first: tuple[tuple[FormKind, str], ...] = (("CANCEL", _CANCEL), ("NONE", _NONE), ("LAST", _LAST))
+    for kind, pattern in first:
         if re.fullmatch(pattern, form):
             return ReplyForm(kind)
     number = _ordinal(form)
     if number:
         return ReplyForm("ORDINAL", number)
-    last: tuple[tuple[FormKind, str], ...] = (("THIS", _THIS), ("YES", _YES), ("NO", _NO))
+    every = re.fullmatch(_ALL, form)
+    if every:
+        return ReplyForm(
+            "ALL", numbers=(2,) if every["both"] or every["two"] in ("两个", "俩", "两者") else ()
+        )
+    last: tuple[tuple[FormKind, str], ...] = (
+        ("ANY", _ANY),
+        ("WAIT", _WAIT),
+        ("THIS", _THIS),
+        ("YES", _YES),
+        ("NO", _NO),
+    )
     return next((ReplyForm(kind) for kind, pattern in last if re.fullmatch(pattern, form)), OTHER)
 
 
+def _several(plain: str) -> tuple[int, ...]:
+    """The numbers of a text that names nothing but places: "第一个和第二个", "1, 2", "the first and the last"."""
+    bare = re.sub(_TOGETHER, "", plain)
+    for between in (_AND, rf"{_AND}|\s+"):
+        found = [_place(piece) for piece in re.split(between, bare) if normalised(piece)]
+        if 1 < len(found) <= _MOST_PIECES and all(found):
+            return tuple(dict.fromkeys(found))
+    return ()
+
+
+def _place(piece: str) -> int:
+    form = normalised(piece)
+    return -1 if re.fullmatch(_LAST, form) else _ordinal(form)
+
+
 def _ordinal(form: str) -> int:
+    """The place a form names, 0 when it names none. Digits with a zero in front are the end of some number."""
+    if form.startswith("0"):
+        return 0
     if re.fullmatch(_FORMER, form):
         return 1
-    for words, pattern in ((_ENGLISH, _ENGLISH_ORDINAL), (_ENGLISH_COUNTS, _ENGLISH_COUNT)):
+    for words, pattern in (
+        (_ENGLISH, _ENGLISH_ORDINAL),
+        (_ENGLISH_COUNTS, _ENGLISH_COUNT),
+        (_ENGLISH_COUNTS, _BARE_COUNT),
+    ):
         named = re.fullmatch(pattern, form)
         if named:
             return words.index(named[1]) + 1
@@ -117,7 +201,7 @@ def points_at_nothing(text: str) -> bool:
     """Whether the text only points ("那个呢", "第二个", "that one?"): nothing can be made of it unless something of
     ours is open."""
     form = normalised(text)
-    return bool(re.fullmatch(_POINTS, form)) or read_form(text).kind in ("ORDINAL", "LAST", "THIS")
+    return bool(re.fullmatch(_POINTS, form)) or read_form(text).kind in _MEANS_NOTHING_ALONE
 
 
 def says_nothing(text: str) -> bool:
@@ -130,16 +214,25 @@ def says_nothing(text: str) -> bool:
     return len(words) > 1 and all(re.fullmatch(_FILLERS_LATIN, word) for word in words)
 
 
-def divide(text: str) -> tuple[str, str]:
-    """A certain form at the beginning, and what follows it ("第二个，另外退款多久到账"); else the whole text and
-    nothing."""
-    mark = re.search(_FOLLOW_ON, text)
-    if mark is None:
-        return text, ""
-    first, rest = text[: mark.start()], text[mark.end() :].strip()
-    if not normalised(rest) or read_form(first).kind not in ("ORDINAL", "LAST", "NONE", "CANCEL"):
-        return text, ""
-    return first, rest
+def clauses(text: str) -> Iterator[tuple[str, str]]:
+    """Each clause of a text, and what stands behind it. A number keeps its comma ("1,299"), and what begins like a
+    list ("1. …") has no clauses: it is a list of questions."""
+    if re.match(_LIST_MARK, text):
+        return
+    start = 0
+    for mark in re.finditer(_CLAUSE_END, text):
+        if normalised(text[start : mark.start()]):
+            yield text[start : mark.start()].strip(), text[mark.end() :].strip()
+        start = mark.end()
+    if normalised(text[start:]):
+        yield text[start:].strip(), ""
+
+
+def courteous(text: str) -> bool:
+    """Whether the text only acknowledges, thanks, takes leave or waves aside ("好的，谢谢", "算了", "ok bye"). A bare
+    "取消" or "confirm" is not among them: it may be about an order."""
+    form = normalised(text)
+    return form not in _NOT_ALONE and made_of(form, _COURTESIES)
 
 
 def core(text: str) -> str:

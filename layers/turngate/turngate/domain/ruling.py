@@ -9,8 +9,8 @@ from turngate.domain.shapes import Frozen, Route, SubQuestion
 
 
 class Decision(Frozen):
-    """`intent_id` is set when the contract was asked about an intent, whatever it answered. `keeps_open`: the
-    clarification repeats a question that is open already."""
+    """`intent_id` is set when the contract was asked about an intent, whatever it answered. `first_number` is printed
+    before the first option of a clarification; `again`: how often it was asked before."""
 
     sub_question: SubQuestion
     resolution: Resolution
@@ -22,4 +22,5 @@ class Decision(Frozen):
     correction: AppliedCorrection | None = None
     arbitration: Arbitration = ""
     guidance: tuple[str, ...] = ()
-    keeps_open: bool = False
+    first_number: int = 1
+    again: int = 0

@@ -48,6 +48,21 @@ class StandardReplies(Frozen):
             "en": "There is no such option. Please choose one of these:",
         }
     )
+    own_words_reply: Texts = msgspec.field(
+        default_factory=lambda: {
+            "zh-CN": "拿不准也没关系，请用您自己的话说说要办什么。",
+            "en": "If you are not sure, just tell me in your own words what you need.",
+        }
+    )
+    one_at_a_time_reply: Texts = msgspec.field(
+        default_factory=lambda: {
+            "zh-CN": "一次只能办一个，请问先办哪一个？",
+            "en": "One at a time, please. Which one first?",
+        }
+    )
+    courtesy_reply: Texts = msgspec.field(
+        default_factory=lambda: {"zh-CN": "有需要随时告诉我。", "en": "Just tell me if you need anything."}
+    )
     wrong_client_reply: Texts = msgspec.field(
         default_factory=lambda: {
             "zh-CN": "这项操作不能在您现在使用的终端上进行。",

@@ -19,6 +19,7 @@ _SOFTENERS = "啊呀哦哈啦哟嘛"
 _VARIATION = "\ufe0e\ufe0f"  # choose how an emoji is drawn
 _CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 _SENTENCE_END = r"[。！？!?；;\n]|\.(?=\s)"
+_CODE_WORD = r"(?a:\b(?:[A-Za-z]+[-_]?)?\d[\w-]*)"
 _ELLIPSIS = "…"
 
 
@@ -49,6 +50,12 @@ def detect_language(text: str, default: Language) -> Language:
     if not han and not latin:
         return default
     return "zh-CN" if han * _LETTERS_PER_HAN >= latin else "en"
+
+
+def has_words(text: str) -> bool:
+    """Whether a text has letters that are no part of a code or a number."""
+    bare = re.sub(_CODE_WORD, " ", unicodedata.normalize("NFKC", text))
+    return any(character.isalpha() for character in bare)
 
 
 def say(texts: Texts, language: Language, default: Language) -> str:

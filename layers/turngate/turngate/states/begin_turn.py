@@ -24,7 +24,7 @@ from turngate.domain.shapes import (
     TurnInput,
     TurnRef,
 )
-from turngate.domain.texts import cut, detect_language
+from turngate.domain.texts import cut, detect_language, has_words
 from turngate.protocol.beginning import Begun, begin_run
 from turngate.protocol.configuring import load_config
 from turngate.states import working_texts
@@ -90,13 +90,18 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
 
 
 def _language(begun: Begun, config: AssistantConfig) -> Language:
-    """What the newest chat message is written in; when it has no letters, what the client asked for. A form is
-    written by a program: its letters say something only when the client does not."""
-    default = cast("Language", begun.language or config.default_language)
+    """What the newest chat message is written in; when it has no words of its own ("2", "②", "TG-77"), the language of
+    the dialogue before it, else what the client asked for. A form is written by a program: its letters say something
+    only when the client does not."""
+    asked_for = cast("Language", begun.language or config.default_language)
     chat = _chat(begun.messages)
     if not chat and begun.language:
-        return default
-    return detect_language((chat or begun.messages)[-1].text, default)
+        return asked_for
+    said = [message.text for message in (chat or begun.messages)]
+    by_customer = [message.text for message in begun.history if message.role == "customer"]
+    by_others = [message.text for message in begun.history if message.role != "customer"]
+    worded = (text for text in reversed([*by_others, *by_customer, *said]) if has_words(text))
+    return detect_language(next(worded, ""), asked_for)
 
 
 def _certain_answer(

@@ -11,6 +11,7 @@ from turngate.domain.composing import MAX_CONTENT_BYTES
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.pending import read_open
 from turngate.domain.preroute import Answered, is_social, matching_rule, pre_route
+from turngate.domain.replies import courteous
 from turngate.domain.resuming import Resumption, resume
 from turngate.domain.route_trace import certain_trace
 from turngate.domain.shapes import Draft, Frozen, Ident, RunEvent, TenantContext, TurnInput, TurnRef
@@ -77,7 +78,7 @@ def _outcome(request: ResumeRequest, resumption: Resumption, left: tuple[InputMe
     spoken, governed = request.input, request.governance
     if resumption.taken:
         rules = governed.pre_routing
-        left = tuple(message for message in left if not is_social(matching_rule(rules, message.text)))
+        left = tuple(m for m in left if not is_social(matching_rule(rules, m.text)) and not courteous(m.text))
     if not left:
         return ResumedTurn(kind="resumed", input=spoken, resumption=resumption)
     remaining = replace(spoken, messages=left)
