@@ -67,10 +67,15 @@ def test_something_new_goes_its_own_way_and_the_question_stays_open(story) -> No
     assert answer(world, "the second one").path == ANSWERED
 
 
-def test_a_fuller_question_about_an_offered_intent_settles_it(story) -> None:
-    world = asked(story, reads(("How long do refunds take?", {"RETURN_POLICY": 0.9})), REFUND)
-    assert answer(world, "How long do refunds take?").path == UNDERSTOOD
-    assert (world.head.open_pending, items(world)) == ((), ["resumed"])
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("How long do refunds for my saddle take?", []), ("How long do refunds take?", ["open"])],
+)
+def test_a_fuller_question_about_the_same_thing_settles_it_and_another_does_not(story, text, left) -> None:
+    world = asked(story, reads((text, {"RETURN_POLICY": 0.9})), REFUND)
+    assert answer(world, text).path == UNDERSTOOD
+    assert items(world) == (left or ["resumed"])
+    assert len(world.head.open_pending) == len(left)
 
 
 def test_a_certain_rule_replies_and_leaves_the_question_open(story) -> None:
@@ -97,7 +102,9 @@ def test_an_unclear_answer_is_asked_again(story) -> None:
     answer(world, "this one")
     assert world.replies[-1]["outcome"] == "ask_for_clarification"
     assert world.replies[-1]["text"].endswith("1. Parts search\n2. Returns")
+    assert (len(world.head.open_pending), items(world)) == (1, ["open", "replaced"])
     assert answer(world, "the last one").path == ANSWERED
+    assert items(world) == ["replaced", "resumed"]
 
 
 @pytest.mark.covers("F-041", "F-109")
@@ -112,7 +119,7 @@ def test_what_rules_cannot_decide_the_model_may_choose_among_the_offered_only(
     script(world, {"rewritten": "", "sub_questions": [], "reply": proposal}, *([REFUND] if believed else []))
     answer(world, "the thing where I send it back to you people")
     trace = world.work(world.runs()[-1].run, "-", "route")
-    assert items(world) == (["resumed"] if believed else ["open"])
+    assert items(world) == (["resumed"] if believed else ["open", "replaced"])
     if believed:
         assert trace["parts"][0]["resumed"]["by"] == "model"
     else:
@@ -145,14 +152,14 @@ def test_a_fixed_reply_comes_before_an_open_question(story) -> None:
 
 @pytest.mark.invariant("I1", "I2")
 def test_a_superseded_turn_neither_answers_nor_opens_a_question(story) -> None:
-    world = asked(story, reads(("the second one", {"RETURN_POLICY": 0.9})))
+    world = asked(story, REFUND)
     world.clock.advance(5_000)
     world.say("never mind")
     world.before["CommitTurn"] = lambda: world.say("the second one")
     assert world.turn().path[-1] == "Superseded"
     assert (len(world.head.open_pending), items(world)) == (1, ["open"])
     assert world.turn().path[-1] == "Replied"
-    assert items(world) == ["cancelled"]  # both messages are one input, and the first of them came first
+    assert items(world) == ["resumed"]  # both messages are one input, and the last answer in it stands
 
 
 @pytest.mark.invariant("I1", "I10")
@@ -162,3 +169,79 @@ def test_a_commit_whose_response_was_lost_opens_one_question(story) -> None:
     world.say("Find my saddle order")
     assert world.turn().path[-1] == "Replied"
     assert (len(world.head.open_pending), items(world)) == (1, ["open"])
+
+
+@pytest.mark.parametrize("text", ["not returns", "不是退货"])
+def test_what_the_customer_denies_is_not_chosen_by_anybody(story, text) -> None:
+    world = asked(story)
+    (stored,) = (item for key, item in world.store.snapshot().items() if key.sk.startswith("PEND#"))
+    proposal = {
+        "resume_token": json.loads(stored["item"])["resume_token"],
+        "option_id": "RETURN_POLICY",
+        "value": "",
+    }
+    script(world, {"rewritten": "", "sub_questions": [], "reply": proposal})
+    assert answer(world, text).path == [*OPEN, *STATED[2:]]
+    trace = world.work(world.runs()[-1].run, "-", "route")
+    assert (trace["refused_reply"], trace["parts"][0]["outcome"]) == ("option_denied", "NEED_CLARIFICATION")
+    assert items(world) == ["open", "replaced"]
+    assert world.replies[-1]["text"].endswith("1. Parts search\n2. Returns")
+
+
+def test_both_are_answered_in_two_parts(story) -> None:
+    world = asked(story, phrases(("p2", "Refunds take 3 working days.", ["p2.E1"])))
+    path = answer(world, "both, please").path
+    assert {"Understand", "AlreadyAnswered", "Retrieve"} & set(path) == {"AlreadyAnswered", "Retrieve"}
+    trace = world.work(world.runs()[-1].run, "-", "route")
+    assert [part["resumed"]["option_id"] for part in trace["parts"]] == ["PARTS_SEARCH", "RETURN_POLICY"]
+    assert "Refunds take 3 working days." in world.replies[-1]["text"]
+    assert items(world) == ["resumed"]
+
+
+def test_who_does_not_know_is_asked_once_more_and_then_let_go(story) -> None:
+    world = asked(story)
+    answer(world, "I don't know")
+    assert "1. Parts search\n2. Returns\nIf you are not sure" in world.replies[-1]["text"]
+    answer(world, "no idea")
+    assert world.replies[-1]["text"].startswith("If you are not sure, just tell me")
+    assert (world.head.open_pending, items(world)) == ((), ["declined", "replaced"])
+    answer(world, "ok")
+    assert world.replies[-1]["text"] == "Just tell me if you need anything."
+
+
+@pytest.mark.covers("F-094")
+def test_a_model_that_is_down_is_said_to_be_down_while_a_question_is_open(story) -> None:
+    world = asked(story, "no object", "no object")
+    answer(world, "will it rain?")
+    trace = world.work(world.runs()[-1].run, "-", "route")
+    assert trace["parts"][0]["outcome"] == "ROUTING_ERROR"
+    assert items(world) == ["open"]
+
+
+def test_two_questions_asked_together_are_told_apart_by_their_numbers(story) -> None:
+    close = {"PARTS_SEARCH": 0.8, "RETURN_POLICY": 0.78}
+    world = story(reads(("Find my saddle order", close), ("Find my bell order", close)), REFUND)
+    world.say("Find my saddle order and find my bell order")
+    world.turn()
+    assert "1. Parts search\n2. Returns" in world.replies[-1]["text"]
+    assert "3. Parts search\n4. Returns" in world.replies[-1]["text"]
+    assert answer(world, "4").path == ANSWERED
+    (part,) = world.work(world.runs()[-1].run, "-", "route")["parts"]
+    assert part["question"] == "Find my bell order"
+    assert items(world) == ["open", "resumed"]
+
+
+def test_a_number_is_answered_in_the_language_of_the_dialogue(story) -> None:
+    """The client says nothing about its language, and the configuration's is Chinese."""
+    world = asked(story)
+    answer(world, "3")
+    assert world.replies[-1]["text"].startswith("There is no such option.")
+
+
+def test_the_other_topic_keeps_its_question(story) -> None:
+    world = asked(story, reads(("Which bells are there?", {"PARTS_SEARCH": 0.9})), REFUND)
+    answer(world, "Which bells are there?")
+    assert items(world) == ["open"]
+    assert answer(world, "2").path == ANSWERED
+    (part,) = world.work(world.runs()[-1].run, "-", "route")["parts"]
+    assert part["question"] == "Find my saddle order"

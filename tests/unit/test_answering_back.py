@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like
+from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like, patient
 from tests.unit.test_resuming import item
 from turngate.domain import wire
 from turngate.domain.governance import Ruling, govern
-from turngate.domain.resuming import Resumption, Taken
+from turngate.domain.resuming import Resumption
 from turngate.domain.shapes import (
     AllowedRoute,
     Candidate,
@@ -21,6 +24,8 @@ from turngate.domain.shapes import (
     TenantContext,
     Understanding,
 )
+from turngate.domain.taking import Taken
+from turngate.domain.understanding import failed_understanding
 
 GUIDANCE = item(
     "intent_guidance",
@@ -99,13 +104,53 @@ def test_none_and_never_mind_close_the_question(how: str, kind: type, state: str
 
 
 @pytest.mark.covers("F-042")
-def test_an_unclear_answer_repeats_the_options_and_leaves_the_question_open() -> None:
+def test_an_unclear_answer_asks_the_same_question_once_more_as_a_new_one() -> None:
+    """A new item, so that "asked last" and its half hour are true of it; how often it was asked is kept."""
     ruling = resumed(took(CHOICE, "unclear", reason="which_one"))
     route = ruling.parts[0].route
     assert isinstance(route, Clarification)
     assert "1. 蓝色城市车\n2. 红色公路车" in route.text
-    assert (ruling.pending.opened, ruling.pending.closed) == ((), ())
+    (opened,) = ruling.pending.opened
+    assert (opened.again, opened.first_number, opened.question) == (1, 1, CHOICE.question)
+    assert (opened.clarification.intent_id, opened.clarification.given) == ("ORDER_QUERY", {"year": "2026"})
+    assert [(c.pending_id, c.state) for c in ruling.pending.closed] == [("q1", "replaced")]
     assert ruling.trace.parts[0].outcome == "NEED_CLARIFICATION"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("no_such_option", "没有这一项"),
+        ("one_first", "一次只能办一个"),
+        ("own_words", "请用您自己的话说说要办什么。"),
+    ],
+)
+def test_asking_again_says_why(reason: str, said: str) -> None:
+    route = resumed(took(CHOICE, "unclear", reason=reason)).parts[0].route
+    assert isinstance(route, Clarification)
+    assert said in route.text
+    assert "2. 红色公路车" in route.text
+
+
+def test_who_cannot_choose_is_asked_for_own_words_and_the_question_ends() -> None:
+    ruling = resumed(took(CHOICE, "none", reason="own_words"))
+    assert ruling.parts[0].route == Clarification(
+        reason="incomplete", text="拿不准也没关系，请用您自己的话说说要办什么。"
+    )
+    assert [(c.pending_id, c.state) for c in ruling.pending.closed] == [("q1", "declined")]
+
+
+def test_each_of_several_choices_goes_through_the_contract() -> None:
+    ruling = resumed(
+        took(GUIDANCE, "choice", option_id="RETURN_POLICY"),
+        took(GUIDANCE, "choice", option_id="ORDER_QUERY"),
+        tenant=GUEST,
+    )
+    returns, order = ruling.parts
+    assert isinstance(returns.route, AllowedRoute)
+    assert isinstance(order.route, Refusal)
+    assert order.route.reason == "login_required"
+    assert [(c.pending_id, c.state) for c in ruling.pending.closed] == [("q3", "resumed")]
 
 
 @pytest.mark.covers("F-066", "F-040")
@@ -130,8 +175,11 @@ def test_guidance_is_kept_open_and_replaces_the_same_question() -> None:
         "intent_guidance",
     )
     assert first.trace.parts[0].guidance == ("PARTS_SEARCH", "REPAIR_GUIDE")
-    earlier = item("intent_guidance", 5, question="别的", candidates=opened.clarification.candidates)
-    again = govern(asks("配件怎么修"), close, governed(), CUSTOMER, Resumption(open=(earlier, CHOICE)))
+    offered = {"candidates": opened.clarification.candidates, "intent_id": "", "missing_fields": ()}
+    earlier = item("intent_guidance", 5, question="这个配件坏了怎么修", **offered)
+    another = item("intent_guidance", 6, question="车铃的价格", **offered)
+    open_ = Resumption(open=(earlier, another, CHOICE))
+    again = govern(asks("配件怎么修"), close, governed(), CUSTOMER, open_)
     assert [(c.pending_id, c.state) for c in again.pending.closed] == [("q5", "replaced")]
     assert len(again.pending.opened) == 1
 
@@ -166,15 +214,137 @@ def test_the_models_reading_is_taken_only_within_the_offer_and_the_trace_says_wh
     assert invented.pending.closed == ()
 
 
-def test_a_few_words_that_mean_nothing_else_were_an_unclear_answer() -> None:
-    nothing = looks_like(("随便", {"ORDER_QUERY": 0.1}))
-    ruling = govern(asks("随便"), nothing, governed(), CUSTOMER, Resumption(open=(CHOICE,)))
+@pytest.mark.parametrize(
+    ("question", "text", "intent", "settled"),
+    [
+        ("price of Arch 5", "Show me the laptops you sell", "RETURN_POLICY", False),
+        ("price of Arch5", "what does the Slate11 cost, its price?", "RETURN_POLICY", False),
+        ("price of Arch 5", "how do I return the Arch 5?", "RETURN_POLICY", True),
+        ("price of Arch 5", "do my points expire", "ORDER_QUERY", False),
+        ("新车坏了", "退货规则里写几天", "RETURN_POLICY", True),
+    ],
+)
+def test_only_a_question_about_the_same_settles_a_guidance(
+    question: str, text: str, intent: str, settled: bool
+) -> None:
+    ruling = govern(
+        asks(text),
+        looks_like((text, {intent: 0.9})),
+        governed(),
+        CUSTOMER,
+        Resumption(open=(replace(GUIDANCE, question=question),)),
+    )
+    assert [c.state for c in ruling.pending.closed] == (["resumed"] if settled else [])
+
+
+def test_the_same_offer_for_another_thing_keeps_the_first_question() -> None:
+    offered = (
+        Option(id="PARTS_SEARCH", name="配件查询", also=("Parts price",)),
+        Option(id="REPAIR_GUIDE", name="维修指南", also=("Repairs",)),
+    )
+    arch = replace(GUIDANCE, question="price of Arch 5", candidates=offered)
+    for text, states in (("price of Slate 11", []), ("the Arch 5 price, please", ["replaced"])):
+        close = looks_like((text, {"PARTS_SEARCH": 0.8, "REPAIR_GUIDE": 0.79}))
+        ruling = govern(asks(text), close, governed(), CUSTOMER, Resumption(open=(arch,)))
+        assert len(ruling.pending.opened) == 1
+        assert [c.state for c in ruling.pending.closed] == states
+
+
+def after(open_: tuple[object, ...], text: str, read: Understanding) -> Ruling:
+    """The ruling of a message right after the open questions were asked for the first time."""
+    resumption = wire.read({"open": open_, "asked_last": [each.pending_id for each in open_]}, Resumption)  # type: ignore[attr-defined]
+    return govern(asks(text), read, governed(), CUSTOMER, resumption)
+
+
+NOTHING_ASKED = Understanding(status="OK")
+
+
+def test_what_would_be_asked_back_anyway_was_a_failed_answer() -> None:
+    for text, read in (("那个呢", looks_like(("那个呢", {}))), ("红的那辆吧大概", NOTHING_ASKED)):
+        ruling = after((CHOICE,), text, read)
+        assert ruling.trace.parts[0].resumed is not None
+        assert [(c.pending_id, c.state) for c in ruling.pending.closed] == [("q1", "replaced")]
+        later = govern(asks(text), read, governed(), CUSTOMER, Resumption(open=(CHOICE,)))
+        assert later.trace.parts[0].resumed is None
+        assert later.pending.closed == ()
+
+
+def test_a_denied_offer_that_nobody_understood_is_asked_again_and_not_refused() -> None:
+    ruling = after((CHOICE,), "不是红色公路车", looks_like(("不是红色公路车", {})))
     assert ruling.trace.parts[0].outcome == "NEED_CLARIFICATION"
     assert ruling.trace.parts[0].resumed is not None
-    assert ruling.pending.closed == ()
-    long = "今天外面的天气到底怎么样啊朋友"
-    other = govern(asks(long), looks_like((long, {})), governed(), CUSTOMER, Resumption(open=(CHOICE,)))
-    assert other.trace.parts[0].outcome == "OUT_OF_SCOPE"
+
+
+QUESTIONS = [
+    "will it rain?",
+    "明天天气怎么样",
+    "讲个笑话",
+    "人工",
+    "转人工",
+    "what do you mean?",
+    "运费多少",
+    "hi there",
+]
+
+
+@patient
+@hypothesis.given(
+    st.sampled_from(QUESTIONS),
+    st.sampled_from([0.0, 0.1, 0.45, 0.9]),
+    st.sampled_from(["RETURN_POLICY", "ORDER_QUERY"]),
+    st.booleans(),
+)
+@pytest.mark.covers("F-094")
+def test_an_item_never_changes_the_ruling_of_a_question_of_its_own(
+    text: str, score: float, intent: str, model_up: bool
+) -> None:
+    read = looks_like((text, {intent: score})) if model_up else failed_understanding("timeout")
+    alone = govern(asks(text), read, governed(), CUSTOMER)
+    beside = after((CHOICE, GUIDANCE), text, read)
+    assert [(p.outcome, p.reason) for p in beside.trace.parts] == [
+        (p.outcome, p.reason) for p in alone.trace.parts
+    ]
+    assert [part.route for part in beside.parts] == [part.route for part in alone.parts]
+
+
+def test_what_the_model_left_out_beside_the_name_it_took_is_asked_back() -> None:
+    def left_over(text: str) -> list[str]:
+        reply = ProposedReply(resume_token="w3", option_id="REPAIR_GUIDE", value="")
+        return [p.question for p in after((GUIDANCE,), text, Understanding(status="OK", reply=reply)).parts]
+
+    assert left_over("维修指南，质保") == ["新车坏了", "质保"]
+    assert left_over("维修指南和质保") == ["新车坏了", "质保"]
+    assert left_over("维修指南，谢谢") == ["新车坏了"]
+    assert left_over("我想我要的是修车那一项") == ["新车坏了"]
+
+
+def test_questions_of_one_reply_are_numbered_on_and_no_more_is_asked_than_stays_open() -> None:
+    texts = [f"零件{number}坏了" for number in range(6)]
+    close = looks_like(*((text, {"PARTS_SEARCH": 0.8, "REPAIR_GUIDE": 0.79}) for text in texts))
+    ruling = govern(asks("，".join(texts)), close, governed(), CUSTOMER)
+    routes = [part.route for part in ruling.parts]
+    assert [route.reason for route in routes if isinstance(route, Clarification)] == (
+        ["intent_guidance"] * 4 + ["incomplete"] * 2
+    )
+    assert [opening.first_number for opening in ruling.pending.opened] == [1, 3, 5, 7]
+    for opening in ruling.pending.opened:
+        lines = [
+            f"{opening.first_number + n}. {o.name}" for n, o in enumerate(opening.clarification.candidates)
+        ]
+        assert opening.clarification.text.split("\n")[-2:] == lines
+        assert opening.clarification in routes
+
+
+@pytest.mark.parametrize("text", ["好的", "ok", "再见", "算了", "never mind"])
+def test_courtesy_gets_courtesy_and_vanishes_beside_a_question(text: str) -> None:
+    alone = govern(asks(text), looks_like((text, {"RETURN_POLICY": 0.4})), governed(), CUSTOMER)
+    (part,) = alone.parts
+    assert part.route == FixedAnswer(
+        intent_id="courtesy", resource_name="courtesy", text="有需要随时告诉我。"
+    )
+    both = looks_like((text, {}), ("退货规则", {"RETURN_POLICY": 0.9}))
+    beside = govern(asks(f"{text}，退货规则"), both, governed(), CUSTOMER)
+    assert [(p.question, p.outcome) for p in beside.trace.parts] == [("退货规则", "ROUTED")]
 
 
 @pytest.mark.covers("F-355")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import patient
+from turngate.domain import wire
 from turngate.domain.pending import (
     LIFETIME_MS,
     MAX_OPEN,
@@ -17,6 +19,7 @@ from turngate.domain.pending import (
     pending_item,
     read_open,
     still_open,
+    stored,
 )
 from turngate.domain.records import OpenPending
 from turngate.domain.shapes import Clarification, Option
@@ -64,6 +67,21 @@ def test_the_same_commit_writes_the_same_item_and_another_part_another_one() -> 
     assert one == again
     others = {pending_item(a, r, 7, opening(p), NOW).pending_id for a in "xy" for r in "xy" for p in "xy"}
     assert len(others) == 8
+
+
+def test_an_item_of_an_older_release_is_read_and_those_of_one_reply_keep_their_order() -> None:
+    numbers = {"p1": 1, "p2": 3, "p3": 5, "p4": 7}
+    items = [
+        pending_item("acme", "r1", 7, replace(opening(part), first_number=first, again=1), NOW)
+        for part, first in reversed(numbers.items())
+    ]
+    found = read_open([stored(item) for item in items], NOW)
+    assert [(item.first_number, item.again) for item in found] == [(1, 1), (3, 1), (5, 1), (7, 1)]
+    older = {
+        key: value for key, value in wire.write(items[0]).items() if key not in ("first_number", "again")
+    }
+    (read,) = read_open([{**stored(items[0]), "item": wire.write_json(older)}], NOW)
+    assert (read.first_number, read.again) == (1, 0)
 
 
 def test_closing_conditions_on_the_item_being_open() -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, asks, config, patient
 from turngate.domain.preroute import Answered, Fresh, fixed_reply, matching_rule, pre_route
-from turngate.domain.texts import cut, detect_language, normalised, say
+from turngate.domain.texts import cut, detect_language, has_words, normalised, say
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import MessageType
@@ -119,3 +119,33 @@ def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, limit: int) -> None
 
 def test_a_text_is_cut_after_a_sentence() -> None:
     assert cut("第一句。第二句。第三句很长很长很长。", 40) == "第一句。第二句。…"
+
+
+@pytest.mark.parametrize("text", ["ok", "好的", "再见", "算了", "never mind", "不用了", "好的，没事了，谢谢"])
+def test_mere_courtesy_is_answered_without_a_model_and_dropped_beside_a_question(text: str) -> None:
+    assert pre_route(config(), asks(text), GUEST) == Answered(
+        rules=("courtesy",), content="有需要随时告诉我。"
+    )
+    beside = asks(text, "退货需要几天")
+    assert pre_route(config(), beside, GUEST) == Fresh(input=replace(beside, messages=beside.messages[1:]))
+
+
+def test_a_rule_of_the_configuration_comes_before_our_courtesy() -> None:
+    thanked = pre_route(config(), asks("好的", "谢谢"), GUEST)
+    assert thanked == Answered(rules=("thanks",), content="不客气。")
+
+
+@pytest.mark.parametrize(
+    ("text", "worded"),
+    [
+        ("2", False),
+        ("②", False),
+        ("TG-20931", False),
+        ("R6", False),
+        ("？", False),
+        ("R6 手机", True),
+        ("ok", True),
+    ],
+)
+def test_a_code_is_in_no_language(text: str, worded: bool) -> None:
+    assert has_words(text) is worded

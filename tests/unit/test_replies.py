@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.assistant_example import patient
-from turngate.domain.replies import core, divide, points_at_nothing, read_form, says_nothing
+from turngate.domain.replies import clauses, core, courteous, points_at_nothing, read_form, says_nothing
 
 
 @pytest.mark.covers("F-036", "F-041")
@@ -35,10 +35,30 @@ from turngate.domain.replies import core, divide, points_at_nothing, read_form, 
         ("number 2", 2),
         ("option two", 2),
         ("the former", 1),
+        ("two", 2),
+        ("2️⃣", 2),
+        ("<b>2</b>", 2),
+        ("还是第二个吧", 2),
     ],
 )
 def test_ordinals_in_both_languages(text: str, number: int) -> None:
-    assert read_form(text) == ("ORDINAL", number)
+    assert read_form(text) == ("ORDINAL", number, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("第一个和第二个", (1, 2)),
+        ("1,2", (1, 2)),
+        ("1、3", (1, 3)),
+        ("1 2", (1, 2)),
+        ("the first and the last", (1, -1)),
+        ("第一个和第二个都要", (1, 2)),
+        ("both the first and the second", (1, 2)),
+    ],
+)
+def test_several_places_are_several(text: str, numbers: tuple[int, ...]) -> None:
+    assert read_form(text) == ("SEVERAL", 0, numbers)
 
 
 @pytest.mark.covers("F-037")
@@ -68,7 +88,22 @@ def test_ordinals_in_both_languages(text: str, number: int) -> None:
         ("never mind, forget it", "CANCEL"),
         ("the last one pls", "LAST"),
         ("后面那个", "LAST"),
+        ("both", "ALL"),
+        ("both of them please", "ALL"),
+        ("都要", "ALL"),
+        ("两个都查", "ALL"),
+        ("all of them", "ALL"),
+        ("随便", "ANY"),
+        ("都可以", "ANY"),
+        ("I don't know", "ANY"),
+        ("不知道", "ANY"),
+        ("第一个或者第二个", "ANY"),
+        ("稍等，我找找", "WAIT"),
+        ("hold on", "WAIT"),
         ("取消订单", "OTHER"),
+        ("01", "OTHER"),
+        ("第一个订单", "OTHER"),
+        ("不是第一个", "OTHER"),
         ("第二个订单到哪了", "OTHER"),
         ("退款多久到账", "OTHER"),
         ("cancel my order", "OTHER"),
@@ -85,22 +120,67 @@ def test_other_forms(text: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("第二个，另外退款多久到账？", ("第二个", "另外退款多久到账？")),
-        ("never mind. How long do refunds take?", ("never mind", "How long do refunds take?")),
-        ("第二个，", ("第二个，", "")),
-        ("第二个。谢谢", ("第二个", "谢谢")),
-        ("查一下我的订单，再告诉我怎么退货", ("查一下我的订单，再告诉我怎么退货", "")),
-        ("这个，多少钱", ("这个，多少钱", "")),
+        ("第二个，另外退款多久到账？", [("第二个", "另外退款多久到账？"), ("另外退款多久到账？", "")]),
+        (
+            "never mind. How long do refunds take?",
+            [("never mind", "How long do refunds take?"), ("How long do refunds take?", "")],
+        ),
+        ("第二个，", [("第二个", "")]),
+        ("1,299元的手机有货吗", [("1,299元的手机有货吗", "")]),
+        ("1. 退货要几天\n2. 运费多少", []),
+        ("2、运费多少", []),
     ],
 )
-def test_a_certain_answer_in_front_of_something_else_is_divided_from_it(
-    text: str, parts: tuple[str, str]
+def test_a_text_is_taken_apart_at_its_marks_but_not_in_its_numbers_nor_as_a_list(
+    text: str, parts: list[tuple[str, str]]
 ) -> None:
-    assert divide(text) == parts
+    assert list(clauses(text)) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ok",
+        "好的",
+        "好的，谢谢",
+        "再见",
+        "算了",
+        "never mind",
+        "不用了",
+        "Thanks a lot!",
+        "ok bye",
+        "no thanks",
+        "嗯",
+    ],
+)
+def test_courtesy_is_told_by_its_words(text: str) -> None:
+    assert courteous(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "取消",
+        "confirm",
+        "确认",
+        "好的手机",
+        "no",
+        "那",
+        "good phone",
+        "谢谢，退货要几天",
+        "",
+        "不要了",
+        "help",
+    ],
+)
+def test_what_may_be_about_something_is_no_courtesy(text: str) -> None:
+    assert not courteous(text)
 
 
 @pytest.mark.covers("F-042", "F-093")
-@pytest.mark.parametrize("text", ["那个呢", "就这个", "第二个", "2", "and that one?", "它呢", "this one"])
+@pytest.mark.parametrize(
+    "text", ["那个呢", "就这个", "第二个", "2", "and that one?", "它呢", "this one", "both", "随便", "1 or 2"]
+)
 def test_what_only_points_means_nothing_by_itself(text: str) -> None:
     assert points_at_nothing(text)
 
@@ -159,6 +239,10 @@ def test_any_text_has_a_form_and_only_ordinals_have_a_number(text: str) -> None:
         "the" * 10,
         "那那那个" * 8,
         "帮我帮" * 500,
+        "1" + " " * 8000 + "2",
+        "1," * 4000,
+        "好的" * 2000,
+        "第一个，" * 1000,
     ],
 )
 def test_no_text_makes_reading_slow(text: str) -> None:
@@ -166,4 +250,6 @@ def test_no_text_makes_reading_slow(text: str) -> None:
     started = time.process_time()
     read_form(text)
     points_at_nothing(text)
+    courteous(text)
+    list(clauses(text))
     assert time.process_time() - started < 0.25

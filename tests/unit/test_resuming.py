@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import asks, patient
 from turngate.domain import wire
 from turngate.domain.pending import RESUME_ORDER, PendingItem, read_open, stored
-from turngate.domain.resuming import Resumption, Taken, resume, verified
-from turngate.domain.shapes import Option, ProposedReply
+from turngate.domain.resuming import Resumption, resume, verified
+from turngate.domain.shapes import InputMessage, Option, ProposedReply
+from turngate.domain.taking import Taken
 
 NOW = 1_900_000_000_000
 BLUE, RED = Option(id="B-1", name="蓝色城市车", also=("Blue city bike",)), Option(id="B-2", name="红色公路车")
@@ -136,9 +138,18 @@ def test_open_questions_are_tried_in_one_order_the_newest_of_a_kind_first() -> N
         "dependency_choice", "entity_choice", "entity_choice", "missing_parameter", "intent_guidance", "approval",
     ]  # fmt: skip
     assert [each.pending_id for each in ordered if each.kind == "entity_choice"] == ["q9", "q4"]
-    taken, _ = answered("第二个", *items)
+    taken, _ = answered("红色公路车", *items)  # what names a thing is tried in this order
     assert taken is not None
     assert taken.pending_id == "q5"
+
+
+@pytest.mark.parametrize(("text", "how"), [("第二个", "choice"), ("都不是", "none"), ("算了", "cancel")])
+def test_what_only_points_means_what_was_asked_last_whatever_its_kind(text: str, how: str) -> None:
+    """S1's kinds came first here too: an older choice of orders took the answer to a newer question."""
+    newer = item("intent_guidance", 9, candidates=(BLUE, RED), intent_id="", missing_fields=())
+    taken, _ = answered(text, item("dependency_choice", 5), newer)
+    assert taken is not None
+    assert (taken.pending_id, taken.how) == ("q9", how)
 
 
 @pytest.mark.covers("F-031")
@@ -227,3 +238,318 @@ def test_a_model_is_never_shown_an_approval_to_answer() -> None:
         verified(ProposedReply(resume_token="w1", option_id="B-1"), resumption, "是")
         == "reply_to_nothing_open"
     )
+
+
+def heard(
+    *texts: str, open_: tuple[PendingItem, ...], first_seq: int = 2
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """(option, else how) with its question for every answer, and what is left."""
+    messages = tuple(
+        InputMessage(message_seq=number, text=text) for number, text in enumerate(texts, start=first_seq)
+    )
+    resumption, left = resume(read_open([stored(each) for each in open_], NOW), messages)
+    said = [(each.pending_id, each.option_id or each.reason or each.how) for each in resumption.taken]
+    return said, [message.text for message in left]
+
+
+GUIDE = item(
+    "intent_guidance",
+    1,
+    intent_id="",
+    missing_fields=(),
+    candidates=(
+        Option(id="SPARE", name="配件价格", also=("Spare part price",)),
+        Option(id="SEARCH", name="搜索商品", also=("Product search",)),
+    ),
+)
+ORDERS = item(
+    "entity_choice",
+    1,
+    candidates=(Option(id="A100", name="订单 A100"), Option(id="A1001", name="订单 A1001")),
+)
+LONG_ORDERS = item(
+    "entity_choice",
+    1,
+    candidates=(
+        Option(id="2024110012", name="蓝色耳机 2024110012"),
+        Option(id="2024110034", name="手表 2024110034"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not product search",
+        "不是搜索商品",
+        "不要配件价格",
+        "不是第一个",
+        "不是第一个，是第二个",
+        "搜索商品不对",
+    ],
+)
+def test_a_rule_chooses_nothing_where_something_is_denied(text: str) -> None:
+    assert heard(text, open_=(GUIDE,)) == ([], [text])
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("不是第一个，是第二个", "SPARE"),
+        ("not product search", "SEARCH"),
+        ("第一个不对，第二个", "SPARE"),
+        ("the second, not the first", "SPARE"),
+        ("第一个，不对，是那个搜的", "SPARE"),
+    ],
+)
+def test_a_model_may_not_choose_what_the_message_denies(text: str, option: str) -> None:
+    other = {"SPARE": "SEARCH", "SEARCH": "SPARE"}[option]
+    open_ = Resumption(open=(GUIDE,))
+    assert verified(ProposedReply(resume_token="w1", option_id=option), open_, text) == "option_denied"
+    assert isinstance(verified(ProposedReply(resume_token="w1", option_id=other), open_, text), Taken)
+
+
+@pytest.mark.parametrize(
+    ("open_", "text", "option", "refusal"),
+    [
+        (GUIDE, "我要第二个那种", "SPARE", "other_option_said"),
+        (GUIDE, "please the spare part price thing", "SEARCH", "other_option_said"),
+        (ORDERS, "my A1002", "A100", "other_code_said"),
+        (item("missing_parameter"), "不是 A1001", "A1001", "value_denied"),
+        (item("missing_parameter"), "订单 A1001", "1001", "value_not_said"),
+    ],
+)
+def test_a_model_may_not_take_one_thing_for_another(
+    open_: PendingItem, text: str, option: str, refusal: str
+) -> None:
+    reply = ProposedReply(resume_token="w1", option_id=option, value=option)
+    assert verified(reply, Resumption(open=(open_,)), text) == refusal
+
+
+@pytest.mark.parametrize(
+    ("open_", "text", "option"),
+    [
+        (ORDERS, "A100", "A100"),
+        (ORDERS, "a1001 谢谢", "A1001"),
+        (ORDERS, "1001", "A1001"),
+        (ORDERS, "尾号01", "A1001"),
+        (LONG_ORDERS, "12", "2024110012"),
+        (LONG_ORDERS, "尾号34那个", "2024110034"),
+        (LONG_ORDERS, "耳机那个", "2024110012"),
+        (GUIDE, "1. 配件价格", "SPARE"),
+        (GUIDE, "第二个搜索商品", "SEARCH"),
+        (GUIDE, "I want the product search one please", "SEARCH"),
+    ],
+)
+def test_a_code_is_whole_and_its_last_digits_will_do(open_: PendingItem, text: str, option: str) -> None:
+    assert heard(text, open_=(open_,)) == ([("q1", option)], [])
+
+
+@pytest.mark.parametrize(
+    ("open_", "text"),
+    [
+        (ORDERS, "A1002"),
+        (ORDERS, "A10012"),
+        (ORDERS, "order A1002 please"),
+        (LONG_ORDERS, "20241100124"),
+        (LONG_ORDERS, "2024110035"),
+    ],
+)
+def test_another_code_chooses_nothing(open_: PendingItem, text: str) -> None:
+    assert heard(text, open_=(open_,)) == ([], [text])
+
+
+@pytest.mark.parametrize(
+    "text", ["hi", "in", "me", "on", "and", "the", "人工", "转人工", "will it rain?", "讲个笑话"]
+)
+def test_a_word_that_is_no_word_of_a_name_names_nothing(text: str) -> None:
+    member = Option(id="M", name="会员与积分", also=("Membership and points",))
+    account = Option(id="A", name="账号与安全", also=("Account and something on me in it",))
+    offered = item("intent_guidance", 1, candidates=(member, account))
+    assert heard(text, open_=(offered,)) == ([], [text])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("第一个，不对，第二个", [("q1", "SEARCH")]),
+        ("the first one. no, the second", [("q1", "SEARCH")]),
+        ("第二个，算了", [("q1", "cancel")]),
+        ("第一个，不对", [("q1", "which_one")]),
+        ("第二个配件价格", [("q1", "which_one")]),
+        ("第一个，搜索商品", [("q1", "which_one")]),
+        ("1,2", [("q1", "SPARE"), ("q1", "SEARCH")]),
+        ("第一个和第二个", [("q1", "SPARE"), ("q1", "SEARCH")]),
+        ("配件价格，搜索商品", [("q1", "SPARE"), ("q1", "SEARCH")]),
+        ("both", [("q1", "SPARE"), ("q1", "SEARCH")]),
+        ("都要", [("q1", "SPARE"), ("q1", "SEARCH")]),
+        ("好的，第二个", [("q1", "SEARCH")]),
+        ("谢谢，第二个！", [("q1", "SEARCH")]),
+        ("随便", [("q1", "own_words")]),
+        ("1 or 2", [("q1", "own_words")]),
+    ],
+)
+def test_the_last_word_of_a_message_stands_and_a_contradiction_is_unclear(
+    text: str, said: list[tuple[str, str]]
+) -> None:
+    assert heard(text, open_=(GUIDE,)) == (said, [])
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (("好的", "第二个"), [("q1", "SEARCH")]),
+        (("就这个", "第二个"), [("q1", "SEARCH")]),
+        (("第三个", "第二个"), [("q1", "SEARCH")]),
+        (("1", "2"), [("q1", "SEARCH")]),
+        (("第一个", "不对，第二个"), [("q1", "SEARCH")]),
+        (("第一个", "好的"), [("q1", "SPARE")]),
+        (("第一个", "不对"), [("q1", "which_one")]),
+        (("1", "3"), [("q1", "no_such_option")]),
+        (("第二个", "算了"), [("q1", "cancel")]),
+        (("算了", "第二个"), [("q1", "SEARCH")]),
+    ],
+)
+def test_of_several_messages_the_last_clear_answer_stands(
+    texts: tuple[str, ...], said: list[tuple[str, str]]
+) -> None:
+    assert heard(*texts, open_=(GUIDE,)) == (said, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["1,299元的手机有货吗", "1. 退货要几天\n2. 运费多少", "product search, warranty"]
+)
+def test_what_only_begins_like_an_answer_is_left_whole(text: str) -> None:
+    assert heard(text, open_=(GUIDE,)) == ([], [text])
+
+
+def test_courtesy_beside_a_question_is_no_answer() -> None:
+    assert heard("好的", "退款多久到账", open_=(GUIDE,)) == ([], ["好的", "退款多久到账"])
+    assert heard("好的", "谢谢", open_=(GUIDE,)) == ([("q1", "which_one")], ["谢谢"])
+
+
+def test_of_several_orders_one_comes_first() -> None:
+    for text in ("both", "A100和A1001", "第一个和第二个", "1,2"):
+        assert heard(text, open_=(ORDERS,)) == ([("q1", "one_first")], [])
+
+
+PAIR = (
+    replace(GUIDE, asked_seq=5),
+    replace(LONG_ORDERS, pending_id="q2", asked_seq=5, kind="intent_guidance", first_number=3),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2", [("q1", "SEARCH")]),
+        ("第三个", [("q2", "2024110012")]),
+        ("1,4", [("q1", "SPARE"), ("q2", "2024110034")]),
+        ("最后一个", [("q2", "2024110034")]),
+        ("算了", [("q1", "cancel"), ("q2", "cancel")]),
+        ("都不是", [("q1", "none"), ("q2", "none")]),
+        ("5", [("q1", "no_such_option"), ("q2", "no_such_option")]),
+        ("both", [("q1", "which_one"), ("q2", "which_one")]),
+        ("手表，配件价格", [("q2", "2024110034"), ("q1", "SPARE")]),
+    ],
+)
+def test_a_number_means_one_of_two_questions_asked_together(text: str, said: list[tuple[str, str]]) -> None:
+    assert heard(text, open_=PAIR, first_seq=6) == (said, [])
+
+
+def test_where_two_questions_print_the_same_number_it_is_unclear_which() -> None:
+    alike = (PAIR[0], replace(PAIR[1], first_number=1))
+    assert heard("2", open_=alike, first_seq=6) == ([("q1", "which_one"), ("q2", "which_one")], [])
+
+
+def test_an_answer_and_the_answer_to_an_older_question_are_both_heard() -> None:
+    older = replace(LONG_ORDERS, pending_id="q2", asked_seq=0)
+    assert heard("第二个，耳机", open_=(GUIDE, older)) == ([("q1", "SEARCH"), ("q2", "2024110012")], [])
+
+
+@pytest.mark.parametrize("text", ["好的", "就这个", "随便", "第三个", "稍等", "第二个配件价格"])
+def test_an_unclear_word_is_asked_about_only_right_after_the_question_and_only_once(text: str) -> None:
+    assert heard(text, open_=(GUIDE,))[1] == []
+    assert heard(text, open_=(GUIDE,), first_seq=4) == ([], [text])
+    if text != "随便":
+        assert heard(text, open_=(replace(GUIDE, again=1),)) == ([], [text])
+
+
+def test_who_cannot_choose_twice_is_let_go() -> None:
+    (taken,) = resume((replace(GUIDE, again=1),), asks("不知道").messages)[0].taken
+    assert (taken.how, taken.reason) == ("none", "own_words")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "R6路由器保修",
+        "wifi6 太慢了",
+        "Loom R6 红灯",
+        "iPhone15",
+        "我的手机号 13800138000",
+        "20241130 之前下单的",
+    ],
+)
+def test_a_model_name_or_another_number_fills_no_gap(text: str) -> None:
+    assert heard(text, open_=(item("missing_parameter"),)) == ([], [text])
+
+
+words = st.sampled_from(
+    [
+        "第一个",
+        "第二个",
+        "搜索商品",
+        "配件价格",
+        "product search",
+        "1",
+        "2",
+        "好的",
+        "和",
+        "，",
+        " ",
+        "那个",
+        "please",
+        "A7",
+    ]
+)
+
+
+@patient
+@given(st.lists(words, min_size=1, max_size=5), st.sampled_from(["不是", "不要", "not ", "don't want "]))
+def test_a_denied_option_is_never_chosen_by_a_rule(said: list[str], negation: str) -> None:
+    for name, option in (("搜索商品", "SEARCH"), ("product search", "SEARCH"), ("第二个", "SEARCH")):
+        taken, _ = heard("".join(said) + f"，{negation}{name}", open_=(GUIDE,))
+        assert ("q1", option) not in taken or any(
+            word in said for word in ("第二个", "搜索商品", "product search", "2")
+        )
+        assert heard(f"{negation}{name}", open_=(GUIDE,))[0] == []
+
+
+codes = st.from_regex(r"[A-C]\d{3,6}", fullmatch=True)
+
+
+@patient
+@given(
+    st.lists(codes, min_size=2, max_size=3, unique=True), codes, st.sampled_from([" ", "，", "和", " or "])
+)
+def test_a_message_with_two_different_codes_never_chooses(
+    offered: list[str], other: str, between: str
+) -> None:
+    options = tuple(Option(id=code, name=f"订单 {code}") for code in offered)
+    open_ = (item("entity_choice", candidates=options), item("missing_parameter", 2))
+    first = offered[0]
+    if other == first:
+        return
+    said, _ = heard(f"{first}{between}{other}", open_=open_)
+    assert all(what in ("one_first", "which_one") for _, what in said)
+
+
+@patient
+@given(
+    st.sampled_from(["退款多久到账？", "明天会下雨吗", "how long is shipping?", "人工", "发票在哪里开"]),
+    st.booleans(),
+)
+def test_an_open_question_claims_no_question_of_its_own(text: str, asked_before: bool) -> None:
+    open_ = (replace(GUIDE, again=int(asked_before)), LONG_ORDERS, item("missing_parameter", 3))
+    assert heard(text, open_=open_) == ([], [text])

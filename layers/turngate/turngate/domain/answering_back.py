@@ -6,17 +6,17 @@ What was chosen goes through the contract like any candidate: an answer of a cus
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from turngate.domain import asking_back
-from turngate.domain.choosing import asks, mentioned
+from turngate.domain.choosing import asks, denied, mentioned
 from turngate.domain.contract import authorise
-from turngate.domain.figures import codes_in
 from turngate.domain.pending import Closing, Opening, PendingChanges, PendingItem, waits_for_an_answer
 from turngate.domain.replies import clauses, courteous, points_at_nothing, read_form
-from turngate.domain.resuming import Resumption, Taken, verified
+from turngate.domain.resuming import Resumption, verified
 from turngate.domain.route_trace import ResumedFrom
 from turngate.domain.ruling import Decision
 from turngate.domain.shapes import (
@@ -27,6 +27,7 @@ from turngate.domain.shapes import (
     Refusal,
     SubQuestion,
 )
+from turngate.domain.taking import Taken
 from turngate.domain.texts import normalised, say
 from turngate.domain.wording import topic_words
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 CANCELLED = "PENDING_CANCELLED"
 """Stands for the intent in the answer to "算了"."""
 _CLOSES: dict[str, Any] = {"choice": "resumed", "value": "resumed", "none": "declined", "cancel": "cancelled"}
+_BESIDES = r"(?i)\s*(?:还有|以及|和|\band\b)\s*"
 
 
 class Settled(Frozen):
@@ -98,7 +100,13 @@ def _left_over(
         ),
         set[str](),
     )
-    said = [clause for message in turn_input.messages for clause, _ in clauses(message.text)]
+    said = [
+        piece
+        for message in turn_input.messages
+        for clause, _ in clauses(message.text)
+        for piece in re.split(_BESIDES, clause)
+        if normalised(piece)
+    ]
     rest = [clause for clause in said if normalised(clause) not in names]
     rest = [clause for clause in rest if read_form(clause).kind == "OTHER" and not courteous(clause)]
     if not rest or not any(normalised(clause) in names for clause in said):
@@ -190,13 +198,12 @@ def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) ->
     again = back.resumption.asked_last
     item = next((each for each in back.resumption.waiting if each.pending_id in again), None)
     text = turn_input.text
-    asked_back = all(
-        isinstance(decision.route, Clarification)
-        and decision.route.reason == "incomplete"
-        and not decision.arbitration
-        for decision in fresh
-    )
-    if item is None or back.taken or not asked_back or (asks(text) and not points_at_nothing(text)):
+    meant_as_one = back.refused not in ("", "reply_to_nothing_open") or points_at_nothing(text)
+    if item is None or back.taken or (asks(text) and not meant_as_one):
+        return fresh
+    options, first = item.candidates, item.first_number
+    is_about_it = bool(mentioned(options, text, first) | denied(options, text, first))
+    if not all(_is_failed_answer(decision, is_about_it) for decision in fresh):
         return fresh
     unclear = Taken(pending_id=item.pending_id, how="unclear", text=text, reason="which_one")
     decision = fresh[0]
@@ -204,11 +211,21 @@ def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) ->
         replace(
             decision,
             sub_question=SubQuestion(text=item.question, candidates=decision.sub_question.candidates),
+            outcome="NEED_CLARIFICATION",
             route=asking_back.once_more(item, asking_back.lead_of(item)),
             resumed=_resumed_from(item, unclear),
             again=item.again + 1,
         )
     ]
+
+
+def _is_failed_answer(decision: Decision, is_about_it: bool) -> bool:
+    """Asked back because it says nothing by itself; or beyond what we promise, and yet it speaks of what we offered
+    ("not the product search")."""
+    route = decision.route
+    if isinstance(route, Clarification):
+        return route.reason == "incomplete" and not decision.arbitration
+    return is_about_it and decision.outcome == "OUT_OF_SCOPE" and decision.resumed is None
 
 
 def changes(
@@ -249,9 +266,7 @@ def _asks_the_same(item: PendingItem, asked: Clarification, question: str) -> bo
     same_gap = item.intent_id == asked.intent_id and item.missing_fields == asked.missing_fields
     same_words = normalised(item.question) == normalised(question)
     return (
-        item.kind == asked.reason
-        and same_gap
-        and (same_words or (same_offer and _related(item.question, question)))
+        item.kind == asked.reason and same_gap and (same_words or (same_offer and _related(item, question)))
     )
 
 
@@ -262,13 +277,16 @@ def _settles(decision: Decision, item: PendingItem, text: str) -> bool:
     if item.kind != "intent_guidance" or option is None or decision.resumed is not None:
         return False
     said = f"{text}\n{decision.sub_question.text}"
-    return bool(mentioned((option,), said)) or _related(item.question, said)
+    return bool(mentioned((option,), said)) or _related(item, said)
 
 
-def _related(question: str, said: str) -> bool:
-    """Whether two questions have a word of a matter in common; a code that one names and the other does not, while it
-    names another, sets them apart."""
-    codes, others = codes_in(question), codes_in(said)
-    if codes and others:
-        return bool(codes & others)
-    return bool(topic_words(question) & topic_words(said))
+def _related(item: PendingItem, said: str) -> bool:
+    """Whether what is said is about the thing that the open question is about: they share a word, one that names no
+    option where both have such, and no number of one stands against another of the other."""
+    named = topic_words(" ".join(name for o in item.candidates for name in (o.name, *o.also)))
+    was, now = topic_words(item.question), topic_words(said)
+    numbers = [{word for word in words if any(map(str.isdigit, word))} for words in (was, now)]
+    if all(numbers) and not numbers[0] & numbers[1]:
+        return False
+    things = (was - named, now - named)
+    return bool(things[0] & things[1] if all(things) else was & now)

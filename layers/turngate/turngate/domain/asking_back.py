@@ -79,9 +79,10 @@ def numbered_on(
         parts = _around_options(route.text, route.candidates, 1)
         if parts is not None:
             text = f"{_printed(parts[0], route.candidates, number)}{parts[1]}"
-            decision = replace(decision, route=replace(route, text=text), first_number=number)
+            numbered.append(replace(decision, route=replace(route, text=text), first_number=number))
             number += len(route.candidates)
-        numbered.append(decision)
+        else:
+            numbered.append(decision)
     return numbered
 
 

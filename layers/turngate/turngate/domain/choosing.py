@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import Option
 
 _LEAST_NAME = 2
+_LEAST_DIGITS = 3
 _LONGEST = 64
 """Characters of a text in which a name is looked for by rules."""
 _LONGEST_DENIAL = 400
@@ -28,20 +29,29 @@ _ASKS = (
     r"(?i)[?？]|[吗呢么]|怎|多久|多少|什么|哪|谁|如何|是否"
     r"|\b(?:what|how|when|where|which|who|why)\b|^\s*(?:can|could|is|are|do|does|did|will)\b"
 )
-_BESIDE = frozenset(
-    "我想 想 那 那么 这 就 就要 就选 要 我要 想要 我想要 选 我选 选择 是 是的 好 好的 的 吧 了 啊 呀 哦 嗯 请 麻烦 麻烦您 麻烦你 快点 尽快 帮 帮我 给 给我 我 我的 查 看 一下 下"
-    " 个 台 款 块 条 种 项 份 张 件 只 票 部 位 家 辆 笔 单 那个 那块 那笔 那单 谢谢 谢谢你 谢谢您 就行 就好 就可以 可以 行 和 跟 与 及 还有 都 也"
-    " 单号 订单 订单号 订单号码 订单编号 编号 号 号码 尾号 末尾 结尾 序列号 运单号 快递单号 i id ill want would like to take choose pick select the one its it is my mine this"
-    " that please pls plz thanks thank you ok okay yes go going with for order orders number code sn serial think guess"
-    " and option choice ending ends in".split()
+_BESIDE_WORDS = (
+    "我想 想 那 那么 这 就 就要 就选 要 我要 想要 我想要 选 我选 选择 是 是的 好 好的 的 吧 了 啊 呀 哦 嗯 请 麻烦"
+    " 麻烦您 麻烦你 快点 尽快 帮 帮我 给 给我 我 我的 查 看 一下 下 个 台 款 块 条 种 项 份 张 件 只 票 部 位 家 辆"
+    " 笔 单 那个 那块 那笔 那单 谢谢 谢谢你 谢谢您 就行 就好 就可以 可以 行 和 跟 与 及 还有 都 也 单号 订单 订单号"
+    " 订单号码 订单编号 编号 号 号码 尾号 末尾 结尾 序列号 运单号 快递单号"
+    " i id ill want would like to take choose pick select the one its it is my mine this that please pls plz thanks"
+    " thank you ok okay yes go going with for order orders number code sn serial think guess and option choice ending"
+    " ends in"
 )
+_BESIDE = frozenset(_BESIDE_WORDS.split())
 """What may stand beside a name or a value without saying anything more."""
 _LONG_NUMBER = r"(?<![A-Za-z0-9_-])\d{6,}(?![A-Za-z0-9_-])"
 _DIGITS = r"\d{2,}"
-_IN_FRONT = r"\s*(?:(?:选项|方案|编号|option|number|no\.?)?\s*(\d{1,2})\s*[.、．)）:：\s]|(第(?:\d{1,2}|[一二两三四五六七八九十])(?:个|项|条)?))\s*(?=\S)"
+_IN_FRONT = (
+    r"(?i)\s*(?:(?:选项|方案|编号|option|number|no\.?)?\s*(\d{1,2})\s*[.、．)）:：\s]"
+    r"|(第(?:\d{1,2}|[一二两三四五六七八九十])(?:个|项|条)?))\s*(?=\S)"
+)
 _TURNS = r"[，,。;；！!、\n]|而是|(?<![不就也还都])是|应该|\bbut\b|\binstead\b"
 _NEGATOR = r"(?i)[不没未无别]是?|\b(?:not|no|never|without|cannot|dont|isnt|arent)\b|n[’']t\b"
-_PLACES = r"第(?:\d{1,2}|[一二两三四五六七八九十])(?:个|台|款|块|条|项)?|前者|后者|最后一个|(?:the )?(?:first|second|third|fourth|last|former|latter)"
+_PLACES = (
+    r"第(?:\d{1,2}|[一二两三四五六七八九十])(?:个|台|款|块|条|项)?|前者|后者|最后一个"
+    r"|\b(?:the )?(?:first|second|third|fourth|last|former|latter)\b"
+)
 
 
 class Pointed(NamedTuple):
@@ -66,7 +76,7 @@ def pointed_at(options: Sequence[Option], text: str, first: int = 1) -> Pointed:
     says anything else names nothing. `first` is the number printed before the first option."""
     if len(text) > _LONGEST or asks(text):
         return NOTHING
-    front = re.match(f"(?i){_IN_FRONT}", text)
+    front = re.match(_IN_FRONT, text)
     if front is None:
         return _named(options, text)
     place = read_form(front[1] or front[2]).number - first + 1
@@ -160,7 +170,7 @@ def as_written(text: str, value: str) -> str:
 def is_numberlike(value: str) -> bool:
     """Whether a code is more likely a number of something than the name of a model: "TG20261107", not "iPhone15"."""
     digits = sum(character.isdigit() for character in value)
-    return digits >= 3 and digits >= sum(character.isalpha() for character in value)
+    return digits >= _LEAST_DIGITS and digits >= sum(character.isalpha() for character in value)
 
 
 def denied(options: Sequence[Option], text: str, first: int = 1) -> frozenset[str]:

@@ -79,8 +79,8 @@ def pre_route(
 ) -> Answered | Fresh:
     """Answer the turn when every one of its messages is certain; otherwise pass on what has to be understood.
 
-    Greetings, thanks and other courtesy beside a question are dropped, not answered: "你好" + "退货需要几天" asks one thing. Among
-    certain messages a question outweighs a greeting, and of several greetings the last is returned."""
+    Greetings, thanks and other courtesy beside a question are dropped, not answered: "你好" + "退货需要几天" asks one
+    thing. Among certain messages a question outweighs a greeting, and of several greetings the last is returned."""
     matched = [(message, matching_rule(config.pre_routing, message.text)) for message in turn_input.messages]
     questions = [
         (m, rule) for m, rule in matched if not is_social(rule) and not (rule is None and courteous(m.text))

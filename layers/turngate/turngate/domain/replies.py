@@ -24,11 +24,12 @@ FormKind = Literal[
 
 _LONGEST = 32
 """Normalised characters: a longer text is never a reply by its form, which also keeps the patterns cheap."""
+_LONGEST_RAW = 128
 _ONES = dict(zip("一二三四五六七八九", range(1, 10), strict=True)) | {"两": 2, "十": 10}
 _ENGLISH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ENGLISH_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _BEFORE = (
-    "(?:那么|那就|那|就要|就选|就|请帮我|帮我|请|我想要|我要|我选|我想|选择|选|要|是|查|看"
+    "(?:还是|那么|那就|那|就要|就选|就|请帮我|帮我|请|我想要|我要|我选|我想|选择|选|要|是|查|看"
     "|illtake|ill|iwouldlike|idlike|iwant|ichoose|ipick|please|choose|pick|take|select|goingwith|gowith|itsthe|its"
     "|itis|the){0,4}"
 )
@@ -98,23 +99,24 @@ _WAIT = (
     "|justasecond|givemeasecond|givemeaminute|letmecheck|letmesee|letmelook|letmethink)(?:please)?){1,2}"
 )
 _AND = r"\s*(?:[,，、;；/&+]|和|与|跟|以及|及|还有|\band\b)\s*"
+_OR = r"\s*(?:或者|或|还是|\bor\b)\s*"
 _TOGETHER = r"(?i)^\s*both\s+|\s*(?:都|全)(?:要|查|看|选|办)?$"
 _MOST_PIECES = 6
 _DRAWN = r"</?[A-Za-z]{1,8}>|\u20e3"
 """Simple markup, and the frame of a keycap emoji."""
-_COURTESIES = frozenset(
-    "好 好的 好吧 好啊 嗯 嗯嗯 嗯好 行 行吧 可以 没问题 知道了 明白 明白了 了解 了解了 收到 是的 对 对的 没错 谢谢 谢谢你 谢谢您 多谢 感谢 "
-    "谢了 谢啦 辛苦了 麻烦了 那 那就 就 先 这样 吧 了 啊 哦 噢 再见 拜拜 拜 回见 晚安 算了 不用了 不用 不必了 没事 没事了 没事儿了 不问了 不查了 "
-    "ok okay okey yes yeah yep sure right fine good great alright allright gotit isee thanks thankyou thx ty cheers "
-    "thanksalot somuch verymuch very much a lot bye byebye goodbye seeyou seeya nevermind forgetit forgetaboutit "
-    "nothanks nothankyou dontbother leaveit oh then for you your help "
-    "thatsall thatisall".split()
+_COURTESY_WORDS = (
+    "好 好的 好吧 好啊 嗯 嗯嗯 嗯好 行 行吧 可以 没问题 知道了 明白 明白了 了解 了解了 收到 是的 对 对的 没错"
+    " 谢谢 谢谢你 谢谢您 多谢 感谢 谢了 谢啦 辛苦了 麻烦了 再见 拜拜 拜 回见 晚安"
+    " 算了 不用了 不用 不必了 没事 没事了 没事儿了 不问了 不查了"
+    " ok okay okey yes yeah yep sure right alright allright gotit isee thanks thankyou thx ty cheers thanksalot"
+    " bye byebye goodbye seeyou seeya nevermind forgetit forgetaboutit nothanks nothankyou dontbother leaveit"
+    " thatsall thatisall"
 )
-_NOT_ALONE = frozenset(
-    "那 那就 就 先 这样 吧 了 oh then for you your help very much a lot good fine great right".split()
+_COURTESY_BESIDE = (
+    "那 那就 就 先 这样 吧 了 啊 呀 哦 噢 oh then for you your help very so much a lot good fine great"
 )
-
-
+_ONLY_BESIDE = frozenset(_COURTESY_BESIDE.split())
+_COURTESIES = _ONLY_BESIDE | frozenset(_COURTESY_WORDS.split())
 _MEANS_NOTHING_ALONE: tuple[FormKind, ...] = ("ORDINAL", "SEVERAL", "ALL", "ANY", "LAST", "THIS")
 
 
@@ -136,9 +138,11 @@ def read_form(text: str) -> ReplyForm:
     form = normalised(plain)
     if not 0 < len(form) <= _LONGEST:
         return OTHER
-    numbers = _several(plain)
+    numbers = _several(plain) if len(plain) <= _LONGEST_RAW else ()
     if len(numbers) > 1:
         return ReplyForm("SEVERAL", numbers=numbers)
+    if len(plain) <= _LONGEST_RAW and len(_places(_OR, plain)) > 1:
+        return ReplyForm("ANY")
     first: tuple[tuple[FormKind, str], ...] = (("CANCEL", _CANCEL), ("NONE", _NONE), ("LAST", _LAST))
     for kind, pattern in first:
         if re.fullmatch(pattern, form):
@@ -164,11 +168,14 @@ def read_form(text: str) -> ReplyForm:
 def _several(plain: str) -> tuple[int, ...]:
     """The numbers of a text that names nothing but places: "第一个和第二个", "1, 2", "the first and the last"."""
     bare = re.sub(_TOGETHER, "", plain)
-    for between in (_AND, rf"{_AND}|\s+"):
-        found = [_place(piece) for piece in re.split(between, bare) if normalised(piece)]
-        if 1 < len(found) <= _MOST_PIECES and all(found):
-            return tuple(dict.fromkeys(found))
-    return ()
+    return _places(_AND, bare) or _places(rf"{_AND}|\s+", bare)
+
+
+def _places(between: str, plain: str) -> tuple[int, ...]:
+    """The different places that a text is made of, none where anything else is said."""
+    found = [_place(piece) for piece in re.split(between, plain) if normalised(piece)]
+    several = 1 < len(found) <= _MOST_PIECES and all(found)
+    return tuple(dict.fromkeys(found)) if several else ()
 
 
 def _place(piece: str) -> int:
@@ -232,7 +239,7 @@ def courteous(text: str) -> bool:
     """Whether the text only acknowledges, thanks, takes leave or waves aside ("好的，谢谢", "算了", "ok bye"). A bare
     "取消" or "confirm" is not among them: it may be about an order."""
     form = normalised(text)
-    return form not in _NOT_ALONE and made_of(form, _COURTESIES)
+    return made_of(form, _COURTESIES) and not made_of(form, _ONLY_BESIDE)
 
 
 def core(text: str) -> str:
