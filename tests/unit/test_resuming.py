@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -314,6 +316,10 @@ def test_a_model_may_not_choose_what_the_message_denies(text: str, option: str) 
     [
         (GUIDE, "我要第二个那种", "SPARE", "other_option_said"),
         (GUIDE, "please the spare part price thing", "SEARCH", "other_option_said"),
+        (GUIDE, "2", "SPARE", "other_option_said"),
+        (GUIDE, "两个都要", "SPARE", "option_not_said"),
+        (GUIDE, "好的", "SEARCH", "option_not_said"),
+        (GUIDE, "随便", "SEARCH", "option_not_said"),
         (ORDERS, "my A1002", "A100", "other_code_said"),
         (item("missing_parameter"), "不是 A1001", "A1001", "value_denied"),
         (item("missing_parameter"), "订单 A1001", "1001", "value_not_said"),
@@ -553,3 +559,25 @@ def test_a_message_with_two_different_codes_never_chooses(
 def test_an_open_question_claims_no_question_of_its_own(text: str, asked_before: bool) -> None:
     open_ = (replace(GUIDE, again=int(asked_before)), LONG_ORDERS, item("missing_parameter", 3))
     assert heard(text, open_=open_) == ([], [text])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "第一个，" * 2000,
+        "搜索商品，" * 1600,
+        "1 " * 4000,
+        "不是" * 2000,
+        "A100 " * 1600,
+        "a" * 8000,
+        "product " * 1000,
+        "，" * 8000,
+    ],
+)
+def test_no_message_makes_resuming_slow(text: str) -> None:
+    heard("第一个", open_=(GUIDE, ORDERS))  # compiles the patterns
+    started = time.process_time()
+    heard(text, open_=(*PAIR, item("missing_parameter", 7), LONG_ORDERS))
+    for option in ("SPARE", "SEARCH"):
+        verified(ProposedReply(resume_token="w1", option_id=option), Resumption(open=(GUIDE,)), text)
+    assert time.process_time() - started < 0.5

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import InputMessage, ProposedReply
 
 _ONLY_ACKNOWLEDGE = ("YES", "THIS", "ANY", "WAIT")
+_NAMES_NO_OPTION = ("SEVERAL", "ALL", "ANY", "THIS", "YES", "NO", "NONE", "CANCEL", "WAIT")
 
 
 class Resumption(Frozen):
@@ -116,11 +117,19 @@ def verified(reply: ProposedReply, resumption: Resumption, text: str) -> Taken |
 
 
 def _objection(item: PendingItem, option: Option, text: str) -> str:
+    """Why this option cannot be what the text chooses; empty when nothing speaks against it."""
     options, first = item.candidates, item.first_number
+    form = read_form(text)
+    refused = choosing.denied(options, text, first)
     said = choosing.mentioned(options, text, first)
-    if option.id in choosing.denied(options, text, first):
+    only = len(options) == 1
+    if option.id in refused:
         return "option_denied"
-    if said and option.id not in said and not said & choosing.denied(options, text, first):
+    if form.kind in _NAMES_NO_OPTION and not (only and form.kind in ("YES", "THIS", "ALL")):
+        return "option_not_said"
+    if said and option.id not in said and not said & refused:
+        return "other_option_said"
+    if form.kind == "ORDINAL" and options.index(option) != form.number - first:
         return "other_option_said"
     if item.kind != "intent_guidance" and choosing.foreign_code(options, option, text):
         return "other_code_said"

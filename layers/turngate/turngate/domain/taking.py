@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from turngate.domain import choosing
+from turngate.domain.figures import negates
 from turngate.domain.replies import OTHER, ReplyForm, clauses, courteous, read_form
 from turngate.domain.shapes import Frozen
 
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 How = Literal["choice", "value", "none", "cancel", "unclear"]
 Reason = Literal["", "no_such_option", "which_one", "one_first", "own_words"]
 _CORRECTS = (
-    r"(?i)\s*(?:不对|不是|错了|说错|我说错|啊不|哦不|应该|我是说|(?:no|not|wait|sorry|actually|i mean)\b)"
+    r"(?i)\s*(?:不对|错了|说错|我说错|啊不|哦不|应该|我是说|除|但|不过|只"
+    r"|(?:no|not|wait|sorry|actually|i mean|except|but|only|just)\b)"
 )
+_MOST_ANSWERS = 8
+"""Clauses: who says more is not choosing among what we offered."""
 _CERTAIN_IN_FRONT = ("ORDINAL", "SEVERAL", "ALL", "LAST", "NONE", "CANCEL")
 
 
@@ -77,13 +81,15 @@ class Tried:
                 break
             said.append((form, clause))
             rest = behind
-        if not said or (not rest and said[0][1] == text.strip()):
+            if len(said) > _MOST_ANSWERS:
+                break
+        if not said or len(said) > _MOST_ANSWERS or (not rest and said[0][1] == text.strip()):
             return [], ""
         standing = _standing(said)
-        if rest and (not standing or said[-1][0].kind == "NO" or re.match(_CORRECTS, rest)):
+        if rest and (not standing or said[-1][0].kind == "NO" or _takes_back(rest)):
             return [], ""
         names_only = all(form.kind == "OTHER" for form, _ in standing)
-        if rest and names_only and not self.claims(rest)[0]:
+        if rest and names_only and (len(choosing.values_in(text)) > 1 or not self.claims(rest)[0]):
             return [], ""
         if not standing:
             corrected = any(form.kind == "NO" for form, _ in said)
@@ -217,6 +223,12 @@ class Tried:
         if not choosing.is_numberlike(value) or not choosing.alone_with(text, value):
             return []
         return [value_of(asked[0], text, choosing.as_written(text, value), "rule")]
+
+
+def _takes_back(rest: str) -> bool:
+    """Whether what follows an answer corrects, limits or denies it: "不要", "but not the first"."""
+    clause = next((clause for clause, _ in clauses(rest)), rest)
+    return bool(re.match(_CORRECTS, clause)) or (negates(clause) and not choosing.asks(clause))
 
 
 def _newest(items: Sequence[PendingItem]) -> tuple[PendingItem, ...]:
