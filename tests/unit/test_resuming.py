@@ -389,6 +389,7 @@ def test_a_word_that_is_no_word_of_a_name_names_nothing(text: str) -> None:
         ("配件价格，搜索商品", [("q1", "SPARE"), ("q1", "SEARCH")]),
         ("both", [("q1", "SPARE"), ("q1", "SEARCH")]),
         ("都要", [("q1", "SPARE"), ("q1", "SEARCH")]),
+        ("我要1，也要2", [("q1", "SPARE"), ("q1", "SEARCH")]),
         ("好的，第二个", [("q1", "SEARCH")]),
         ("谢谢，第二个！", [("q1", "SEARCH")]),
         ("随便", [("q1", "own_words")]),
@@ -427,6 +428,14 @@ def test_of_several_messages_the_last_clear_answer_stands(
 )
 def test_what_only_begins_like_an_answer_is_left_whole(text: str) -> None:
     assert heard(text, open_=(GUIDE,)) == ([], [text])
+
+
+def test_an_option_that_is_called_like_a_form_is_meant_by_its_name() -> None:
+    other = Option(id="OTHER", name="其他", also=("Something else",))
+    offered = replace(GUIDE, candidates=(*GUIDE.candidates, other))
+    for text in ("其他", "something else"):
+        assert heard(text, open_=(offered,)) == ([("q1", "OTHER")], [])
+        assert heard(text, open_=(GUIDE,)) == ([("q1", "none")], [])
 
 
 def test_courtesy_beside_a_question_is_no_answer() -> None:

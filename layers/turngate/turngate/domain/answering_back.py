@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from turngate.domain import asking_back
-from turngate.domain.choosing import asks, denied, mentioned
+from turngate.domain.choosing import asks, denied, mentioned, names_of
 from turngate.domain.contract import authorise
 from turngate.domain.pending import Closing, Opening, PendingChanges, PendingItem, waits_for_an_answer
 from turngate.domain.replies import clauses, courteous, points_at_nothing, read_form
@@ -94,7 +94,7 @@ def _left_over(
     """What stands beside the name that the model took for the answer, and of which it says nothing: asked back."""
     names = next(
         (
-            {normalised(name) for name in (option.id, option.name, *option.also)}
+            {normalised(name) for name in names_of(option)}
             for option in resumption.item(taken.pending_id).candidates
             if option.id == taken.option_id
         ),

@@ -102,12 +102,12 @@ def _named(options: Sequence[Option], text: str) -> Pointed:
         return Pointed(tuple(o for o in options if o.id in whole), surely=True) if alone else NOTHING
     digits = _ending(text)
     if digits:
-        ending = tuple(o for o in options if any(c.endswith(digits) for n in _names(o) for c in _codes(n)))
+        ending = tuple(o for o in options if any(c.endswith(digits) for n in names_of(o) for c in _codes(n)))
         return Pointed(ending, surely=len(ending) == 1)
     inner = spelled(core(text)).form
     if len(inner) < _LEAST_NAME or not topic_words(text):
         return NOTHING
-    parts = tuple(o for o in options if any(places_of(inner, spelled(name)) for name in _names(o)))
+    parts = tuple(o for o in options if any(places_of(inner, spelled(name)) for name in names_of(o)))
     return Pointed(parts, surely=len(parts) == 1)
 
 
@@ -116,7 +116,7 @@ def _whole_names(options: Sequence[Option], said: Spelled) -> dict[str, list[tup
     spans = [
         (option.id, at, at + len(form))
         for option in options
-        for form in {normalised(name) for name in _names(option)}
+        for form in {normalised(name) for name in names_of(option)}
         if len(form) >= _LEAST_NAME
         for at in places_of(form, said)
     ]
@@ -127,7 +127,8 @@ def _whole_names(options: Sequence[Option], said: Spelled) -> dict[str, list[tup
     return kept
 
 
-def _names(option: Option) -> tuple[str, ...]:
+def names_of(option: Option) -> tuple[str, ...]:
+    """What an option may be called: its id, its name and its other names."""
     return (option.id, option.name, *option.also)
 
 
@@ -201,7 +202,7 @@ def _mentioned(options: Sequence[Option], clause: str, first: int) -> frozenset[
     sure = mentioned(options, clause, first)
     if sure:
         return sure
-    words = {option.id: topic_words(" ".join(_names(option))) for option in options}
+    words = {option.id: topic_words(" ".join(names_of(option))) for option in options}
     found: set[str] = set()
     for word in topic_words(clause):
         having = [identity for identity, of in words.items() if word in of]
@@ -223,6 +224,6 @@ def mentioned(options: Sequence[Option], text: str, first: int = 1) -> frozenset
 def foreign_code(options: Sequence[Option], option: Option, text: str) -> bool:
     """Whether the text names a code, and none that belongs to this option: the customer means another thing."""
     said = values_in(text)
-    own = frozenset().union(*(_codes(unicodedata.normalize("NFKC", n).casefold()) for n in _names(option)))
-    coded = any(_codes(name) for other in options for name in _names(other))
+    own = frozenset().union(*(_codes(unicodedata.normalize("NFKC", n).casefold()) for n in names_of(option)))
+    coded = any(_codes(name) for other in options for name in names_of(other))
     return coded and bool(said) and not said & own

@@ -29,8 +29,8 @@ _ONES = dict(zip("一二三四五六七八九", range(1, 10), strict=True)) | {"
 _ENGLISH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ENGLISH_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _BEFORE = (
-    "(?:还是|那么|那就|那|就要|就选|就|请帮我|帮我|请|我想要|我要|我选|我想|选择|选|要|是|查|看"
-    "|illtake|ill|iwouldlike|idlike|iwant|ichoose|ipick|please|choose|pick|take|select|goingwith|gowith|itsthe|its"
+    "(?:嗯|好的|好|对|没错|是的|也要|还要|再要|也|还是|那么|那就|那|就要|就选|就|请帮我|帮我|请|我想要|我要|我选|我想|我|选择|选|要|是|查|看"
+    "|okay|ok|yes|yeah|also|illtake|ill|iwouldlike|idlike|iwant|ichoose|ipick|please|choose|pick|take|select|goingwith|gowith|itsthe|its"
     "|itis|the){0,4}"
 )
 _COUNTED = "个|台|款|块|条|种|项|份|张|件|只|票|部|位|家|辆"
@@ -56,12 +56,15 @@ _BARE_COUNT = f"({'|'.join(_ENGLISH_COUNTS[1:])})(?:please|pls|thanks)?"  # "one
 _FORMER = _whole(f"前者|前一{_UNIT}|前面的?那?{_UNIT}|former")
 _LAST = _whole(f"最后一?{_UNIT}|倒数第一{_UNIT}|后者|后一{_UNIT}|后面的?那?{_UNIT}|last|latter")
 _THIS = _whole("(?:这|那)(?:一)?(?:个|台|款|块|条|种|项|份|张|件|只|部)|它|this|that|itthen|it")
-_YES = "(?:对|对的|是|是的|嗯|嗯嗯|好|好的|可以|行|没错|确认|yes|yeah|yep|ok|okay|sure|right|correct|confirm)"
-_NO = "(?:不|不是|不对|不行|错了|no|nope|notthis|notthisone|wrong)"
+_YES = (
+    "(?:(?:对|对的|是|是的|嗯|嗯嗯|好|好的|可以|行|没错|确认|yes|yeah|yep|yup|ok|okay|sure|right|correct|confirm)"
+    "(?:吧|please)?){1,3}"
+)
+_NO = "(?:不|不是|不对|不行|错了|no|nope|nah|notthis|notthisone|wrong)"
 _NONE = (
     "(?:都|全|两个都|一个都|这些都|哪个都)(?:不是|不对|不要|没有)(?:我要的|我想要的|我的)?"
     "|没有我要的|没有我想要的|以上都不是|noneofthese|noneofthem|noneoftheabove|none|neither|neitherofthem"
-    "|neitherofthese|notanyofthese|notanyofthem"
+    "|neitherofthese|notanyofthese|notanyofthem|别的|其他的?|其它的?|都?不在里面|others?|anotherone|somethingelse"
 )
 _CANCEL = (
     "那?(?:(?:算了|不用了|不用|不必了|不需要了|不问了|不查了|不要了|取消|先不了|没事了|没事儿了)(?:谢谢你|谢谢|吧)?){1,3}"
@@ -141,6 +144,8 @@ def read_form(text: str) -> ReplyForm:
     numbers = _several(plain) if len(plain) <= _LONGEST_RAW else ()
     if len(numbers) > 1:
         return ReplyForm("SEVERAL", numbers=numbers)
+    if numbers:
+        return ReplyForm("LAST") if numbers[0] < 0 else ReplyForm("ORDINAL", numbers[0])
     if len(plain) <= _LONGEST_RAW and len(_places(_OR, plain)) > 1:
         return ReplyForm("ANY")
     first: tuple[tuple[FormKind, str], ...] = (("CANCEL", _CANCEL), ("NONE", _NONE), ("LAST", _LAST))

@@ -14,6 +14,7 @@ from turngate.domain import choosing
 from turngate.domain.figures import negates
 from turngate.domain.replies import OTHER, ReplyForm, clauses, courteous, read_form
 from turngate.domain.shapes import Frozen
+from turngate.domain.texts import normalised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ class Tried:
         """What the text answers, and what else it says. Nothing claimed: the text is something new."""
         form = read_form(text)
         if form.kind != "OTHER":
-            return self._by_form(form, text), ""
+            return self._by_very_name(form, text) or self._by_form(form, text), ""
         named = self._by_name(text) or self._by_value(text)
         return (named, "") if named else self._by_clauses(text)
 
@@ -116,6 +117,17 @@ class Tried:
             else:
                 kept += self._several(list(own.values()), text)
         return kept
+
+    def _by_very_name(self, form: ReplyForm, text: str) -> list[Taken]:
+        """An option that is called like a form ("其他", "Cancel") is meant by its name; a number stays a number."""
+        said = normalised(text)
+        options = [
+            (item, option)
+            for item in self._choices
+            for option in item.candidates
+            if said in {normalised(name) for name in choosing.names_of(option)}
+        ]
+        return [choice_of(*options[0], text)] if len(options) == 1 and form.kind != "ORDINAL" else []
 
     def _by_form(self, form: ReplyForm, text: str) -> list[Taken]:
         match form.kind:
