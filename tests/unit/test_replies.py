@@ -94,6 +94,7 @@ def test_several_places_are_several(text: str, numbers: tuple[int, ...]) -> None
         ("both of them please", "ALL"),
         ("都要", "ALL"),
         ("我全都要", "ALL"),
+        ("都", "OTHER"),
         ("好的好的", "YES"),
         ("yes please", "YES"),
         ("something else", "NONE"),

@@ -225,12 +225,16 @@ def test_a_model_may_only_choose_among_what_was_offered_and_said(
 @patient
 @given(st.text(max_size=40), st.sampled_from(RESUME_ORDER))
 def test_whatever_is_said_a_rule_takes_only_what_was_offered_or_written(text: str, kind: str) -> None:
-    taken, left = answered(text, item(kind))
-    if taken is None:
-        assert left == [text]
-        return
-    assert taken.option_id in {"", "B-1", "B-2"}
-    assert taken.value == "" or taken.value.casefold() in text.casefold() or not text.isascii()
+    resumption, left = resume((item(kind),), asks(text).messages)
+    if not resumption.taken:
+        assert [message.text for message in left] == [text]
+    chosen = [taken.option_id for taken in resumption.taken if taken.how == "choice"]
+    assert len(set(chosen)) == len(chosen)
+    assert set(chosen) <= {"B-1", "B-2"}
+    if kind != "intent_guidance":
+        assert len(resumption.taken) <= 1
+    for taken in resumption.taken:
+        assert taken.value == "" or taken.value.casefold() in text.casefold() or not text.isascii()
 
 
 def test_a_model_is_never_shown_an_approval_to_answer() -> None:
