@@ -198,6 +198,17 @@ def test_both_are_answered_in_two_parts(story) -> None:
     assert items(world) == ["resumed"]
 
 
+def test_a_choice_and_a_good_bye_need_no_model(story) -> None:
+    world = asked(story, REFUND)
+    world.clock.advance(5_000)
+    world.say("the second one")
+    world.clock.advance(500)
+    world.say("bye")
+    assert world.turn().path[-1] == "Duplicate"  # the first message's run was superseded before it began
+    assert world.turn().path == ANSWERED
+    assert items(world) == ["resumed"]
+
+
 def test_who_does_not_know_is_asked_once_more_and_then_let_go(story) -> None:
     world = asked(story)
     answer(world, "I don't know")

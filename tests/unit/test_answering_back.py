@@ -307,6 +307,15 @@ def test_an_item_never_changes_the_ruling_of_a_question_of_its_own(
     assert [part.route for part in beside.parts] == [part.route for part in alone.parts]
 
 
+def test_a_question_in_which_nothing_was_found_is_no_failed_answer_unless_the_model_took_it_for_one() -> None:
+    text = "where do I send it to you people?"
+    assert after((CHOICE,), text, NOTHING_ASKED).trace.parts[0].resumed is None
+    reply = ProposedReply(resume_token="w1", option_id="B-9", value="")
+    assert after((CHOICE,), text, replace(NOTHING_ASKED, reply=reply)).trace.parts[0].resumed is not None
+    stray = replace(reply, resume_token="w77")
+    assert after((CHOICE,), text, replace(NOTHING_ASKED, reply=stray)).trace.parts[0].resumed is None
+
+
 def test_what_the_model_left_out_beside_the_name_it_took_is_asked_back() -> None:
     def left_over(text: str) -> list[str]:
         reply = ProposedReply(resume_token="w3", option_id="REPAIR_GUIDE", value="")

@@ -442,6 +442,26 @@ def test_an_option_that_is_called_like_a_form_is_meant_by_its_name() -> None:
         assert heard(text, open_=(GUIDE,)) == ([("q1", "none")], [])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "第二个，不要",
+        "第一个，第二个不要",
+        "都要，除了第一个",
+        "the second one, but not now",
+        "第二个，不对，那个便宜的",
+    ],
+)
+def test_what_takes_an_answer_back_leaves_all_of_it_to_be_understood(text: str) -> None:
+    assert heard(text, open_=(GUIDE,)) == ([], [text])
+
+
+def test_a_name_beside_a_number_of_something_else_is_left_whole() -> None:
+    open_ = (ORDERS, item("missing_parameter", 2))
+    assert heard("A100，B2002", open_=open_) == ([], ["A100，B2002"])
+    assert heard("第一个，B2002", open_=open_) == ([("q1", "A100"), ("q2", "value")], [])
+
+
 def test_courtesy_beside_a_question_is_no_answer() -> None:
     assert heard("好的", "退款多久到账", open_=(GUIDE,)) == ([], ["好的", "退款多久到账"])
     assert heard("好的", "谢谢", open_=(GUIDE,)) == ([("q1", "which_one")], ["谢谢"])
@@ -506,6 +526,8 @@ def test_who_cannot_choose_twice_is_let_go() -> None:
         "wifi6 太慢了",
         "Loom R6 红灯",
         "iPhone15",
+        "R6",
+        "X5",
         "我的手机号 13800138000",
         "20241130 之前下单的",
     ],
