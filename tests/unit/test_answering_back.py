@@ -132,6 +132,21 @@ def test_asking_again_says_why(reason: str, said: str) -> None:
     assert "2. 红色公路车" in route.text
 
 
+def test_a_question_is_asked_again_in_the_language_of_the_answer() -> None:
+    open_ = Resumption(open=(GUIDANCE,), taken=(took(GUIDANCE, "unclear", reason="which_one"),))
+    ruling = govern(asks("that one", language="en"), None, governed(), CUSTOMER, open_)
+    (part,) = ruling.parts
+    assert isinstance(part.route, Clarification)
+    assert part.route.text == "Which of these do you mean? A number will do.\n1. Returns\n2. Repairs"
+
+
+def test_what_somebody_else_phrased_is_asked_again_in_their_words() -> None:
+    shown = replace(CHOICE, text="两辆都符合，请选：\n1. 蓝色城市车\n2. 红色公路车")
+    (part,) = resumed(took(shown, "unclear", reason="which_one"), open_=(shown,)).parts
+    assert isinstance(part.route, Clarification)
+    assert part.route.text == shown.text
+
+
 def test_who_cannot_choose_is_asked_for_own_words_and_the_question_ends() -> None:
     ruling = resumed(took(CHOICE, "none", reason="own_words"))
     assert ruling.parts[0].route == Clarification(

@@ -162,12 +162,13 @@ def _answered(
 def _asked_again(item: PendingItem, taken: Taken, language: Language, governed: GovernanceSlice) -> Decision:
     """The same question once more, as a new one: it may be answered as long, and is not asked a third time."""
     replies, default = governed.replies, governed.default_language
+    asked = asking_back.in_language(item, governed, language)
     lead = {
-        "no_such_option": replies.no_such_option_reply,
-        "one_first": replies.one_at_a_time_reply,
-    }.get(taken.reason, replies.guidance_reply)
+        "no_such_option": say(replies.no_such_option_reply, language, default),
+        "one_first": say(replies.one_at_a_time_reply, language, default),
+    }.get(taken.reason) or asking_back.lead_of(item, governed, language)
     tail = say(replies.own_words_reply, language, default) if taken.reason == "own_words" else ""
-    route = asking_back.once_more(item, say(lead, language, default), tail)
+    route = asking_back.once_more(asked, lead, tail)
     return Decision(
         sub_question=SubQuestion(text=item.question),
         resolution="RESOLVED",
@@ -192,7 +193,9 @@ def _resumed_from(item: PendingItem, taken: Taken) -> ResumedFrom:
     )
 
 
-def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) -> list[Decision]:
+def or_ask_again(
+    fresh: list[Decision], back: Settled, turn_input: TurnInput, governed: GovernanceSlice
+) -> list[Decision]:
     """What we would ask back anyway, right after a question of ours, was a failed answer to it: that is asked again,
     once. What would be answered, searched, refused or failed without an open question is so with one, too."""
     again = back.resumption.asked_last
@@ -206,15 +209,13 @@ def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) ->
     if not all(_is_failed_answer(decision, is_about_it) for decision in fresh):
         return fresh
     unclear = Taken(pending_id=item.pending_id, how="unclear", text=text, reason="which_one")
-    decision = fresh[0]
+    decision = _asked_again(item, unclear, turn_input.language, governed)
+    candidates = fresh[0].sub_question.candidates
     return [
         replace(
             decision,
-            sub_question=SubQuestion(text=item.question, candidates=decision.sub_question.candidates),
-            outcome="NEED_CLARIFICATION",
-            route=asking_back.once_more(item, asking_back.lead_of(item)),
-            resumed=_resumed_from(item, unclear),
-            again=item.again + 1,
+            sub_question=SubQuestion(text=item.question, candidates=candidates),
+            resolution=fresh[0].resolution,
         )
     ]
 

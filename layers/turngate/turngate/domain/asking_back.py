@@ -24,19 +24,29 @@ if TYPE_CHECKING:
 
 def guidance(offered: Sequence[Candidate], governed: GovernanceSlice, language: Language) -> Clarification:
     """Which of these intents is meant? Numbered, so that "第二个" answers it."""
-    default = governed.default_language
     names = {intent.id: intent.name for intent in governed.intents}
     options = tuple(
         Option(
             id=candidate.id,
-            name=say(names[candidate.id], language, default),
+            name=say(names[candidate.id], language, governed.default_language),
             also=tuple(names[candidate.id].values()),
         )
         for candidate in offered
         if candidate.id in names
     )
-    lead = say(governed.replies.guidance_reply, language, default)
+    lead = say(governed.replies.guidance_reply, language, governed.default_language)
     return Clarification(reason="intent_guidance", text=_printed(lead, options, 1), candidates=options)
+
+
+def in_language(item: PendingItem, governed: GovernanceSlice, language: Language) -> PendingItem:
+    """The open question with its intents named in this language; other options have the one name they came with."""
+    names = {intent.id: intent.name for intent in governed.intents if item.kind == "intent_guidance"}
+    default = governed.default_language
+    options = (
+        replace(option, name=say(names[option.id], language, default)) if option.id in names else option
+        for option in item.candidates
+    )
+    return replace(item, candidates=tuple(options))
 
 
 def once_more(item: PendingItem, lead: str, tail: str = "") -> Clarification:
@@ -52,8 +62,10 @@ def once_more(item: PendingItem, lead: str, tail: str = "") -> Clarification:
     )
 
 
-def lead_of(item: PendingItem) -> str:
-    """What was said before the options."""
+def lead_of(item: PendingItem, governed: GovernanceSlice, language: Language) -> str:
+    """What is said before the options: for intents always the same, else what was said the first time."""
+    if item.kind == "intent_guidance":
+        return say(governed.replies.guidance_reply, language, governed.default_language)
     around = _around_options(item.text, item.candidates, item.first_number)
     return around[0] if around else item.text.partition("\n")[0]
 

@@ -84,7 +84,7 @@ def govern(
     decisions = list(back.decisions)
     if back.asks_something_new and understanding is not None:
         fresh = list(_decide(turn_input, read, governed, tenant))
-        decisions += answering_back.or_ask_again(fresh, back, turn_input)
+        decisions += answering_back.or_ask_again(fresh, back, turn_input, governed)
     decisions = asking_back.numbered_on(_merged(decisions), governed, turn_input.language)
     parts: list[Part] = []
     rulings: list[PartRuling] = []
