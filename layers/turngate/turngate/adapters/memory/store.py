@@ -34,7 +34,7 @@ class MemoryConversationStore:
     def get(self, account: str, wanted: Sequence[Key]) -> dict[Key, Item]:
         require_account(account, (key.pk for key in wanted))
         with self._lock:
-            return {key: copy.deepcopy(self._items[key]) for key in wanted if key in self._items}
+            return {key: _stored(self._items[key]) for key in wanted if key in self._items}
 
     def query(
         self, account: str, pk: str, *, first: str, last: str, limit: int, newest_first: bool = False
@@ -46,7 +46,7 @@ class MemoryConversationStore:
             found = ordered[max(start, end - limit) : end] if newest_first else ordered[start:end][:limit]
             if newest_first:
                 found.reverse()
-            return [copy.deepcopy({**self._items[Key(pk, sk)], "sk": sk}) for sk in found]
+            return [{**_stored(self._items[Key(pk, sk)]), "sk": sk} for sk in found]
 
     def write(self, account: str, transaction: Transaction) -> None:
         actions = transaction.actions
@@ -57,7 +57,7 @@ class MemoryConversationStore:
             )
         with self._lock:
             failed = {
-                action.name: copy.deepcopy(self._items.get(action.key))
+                action.name: _stored(self._items.get(action.key))
                 for action in actions
                 if not holds(action.condition, self._items.get(action.key))
             }
