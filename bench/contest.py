@@ -116,9 +116,12 @@ class Worker:
         pipes = self._process
         if pipes.stdin is None or pipes.stdout is None:
             raise ValueError("a worker is spoken to through pipes")
-        pipes.stdin.write(json.dumps(what) + "\n")
-        pipes.stdin.flush()
-        answer = pipes.stdout.readline()
+        try:
+            pipes.stdin.write(json.dumps(what) + "\n")
+            pipes.stdin.flush()
+            answer = pipes.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
         if not answer:
             raise UnfairError(f"{self.entrant.name} ended; its traceback is above")
         said: dict[str, Any] = json.loads(answer)

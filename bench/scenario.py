@@ -24,7 +24,7 @@ CYCLE = 10
 REPLY_CHARS = 250
 PIECES = 5
 PIECE_CHARS = 600
-_COLLECTION = "after-sales-kb"
+_COLLECTION = "shopping-policy-kb"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ def mall_scenario() -> Scenario:
     questions = [intent.examples[0] for intent in config.intents][:CYCLE]
     documents = [documents[place] for place in (0, 1) for documents in collections.values()]
     replies = [document.text[:REPLY_CHARS] for document in documents]
-    shown = [each for each in collections[_COLLECTION] if each.language == LANGUAGE][:PIECES]
+    written = [each for each in collections[_COLLECTION] if each.language == LANGUAGE]
+    shown = [each for each in written if "refund" in each.text][:PIECES]
     candidates = [{"id": INTENT, "score": 0.93}]
     understanding = {
         "rewritten": QUESTION,
