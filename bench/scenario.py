@@ -45,7 +45,7 @@ def mall_scenario() -> Scenario:
     documents = [documents[place] for place in (0, 1) for documents in collections.values()]
     replies = [document.text[:REPLY_CHARS] for document in documents]
     written = [each for each in collections[_COLLECTION] if each.language == LANGUAGE]
-    shown = [each for each in written if "refund" in each.text][:PIECES]
+    shown = sorted(written, key=lambda each: -each.text.lower().count("refund"))[:PIECES]
     candidates = [{"id": INTENT, "score": 0.93}]
     understanding = {
         "rewritten": QUESTION,

@@ -6,7 +6,7 @@ import pytest
 
 from bench.__main__ import losses, main
 from bench.contest import OURS, PACKED, PLAIN, ROOT, Contest, Entrant, Turns, UnfairError
-from bench.scenario import ANSWER
+from bench.scenario import ANSWER, mall_scenario
 from bench.turn_budget import Limit, TurnBudget, read_turn_budget
 from bench.verdicts import Row, table_of, turn_rows
 from local.tenants import MALL, read_tenant
@@ -77,6 +77,7 @@ def test_the_answer_is_the_documents_and_everybody_asks_twice_for_about_as_much(
     _, collections = read_tenant(MALL)
     documents = {each.document_id: each for held in collections.values() for each in held}
     assert ANSWER in documents["refund-timing-en"].text
+    assert sum(ANSWER in shown for shown in mall_scenario().documents) == 1
     sizes = contest.asked()
     assert set(sizes) == {"ours", "plain", "packed"}
     assert max(sizes.values()) < 1.15 * min(sizes.values())
