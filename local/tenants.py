@@ -10,12 +10,15 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from turngate.adapters.knowledge_files import DirectoryFiles
 from turngate.adapters.sqlite_knowledge import SqliteKnowledge
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.config import AssistantConfig
 from turngate.domain.knowledge import Document, decode_document, publishable
 from turngate.domain.transaction import Put, Transaction
+from turngate.errors import MalformedError
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
 
 if TYPE_CHECKING:
@@ -97,7 +100,10 @@ def read_bank(documents: Path) -> tuple[AssistantConfig, dict[str, list[Document
     """The second tenant of the stack tests, over the JSON documents of ../shared/data/tau2_banking."""
     read = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(documents.glob("*.json"))]
     made = [
-        Document(document_id=each["id"], title=each["title"], text=each["content"], language="en")
+        wire.read(
+            {"document_id": each["id"], "title": each["title"], "text": each["content"], "language": "en"},
+            Document,
+        )
         for each in read
     ]
     return _config(ROOT / "examples" / "bank" / "config.json"), {"bank-kb": made}
@@ -112,9 +118,13 @@ def read_document(path: Path) -> Document:
     end = lines.index("---", 1)
     fields = dict(_field(path, line) for line in lines[1:end])
     known = {
-        name: fields[name] for name in Document.model_fields if name in fields and name != "confirmed_at"
+        name: fields[name] for name in Document.__struct_fields__ if name in fields and name != "confirmed_at"
     }
-    return Document(text="\n".join(lines[end + 1 :]).strip(), **known)
+    try:
+        # a front matter holds words only: "false" and "2026-01-31" are read as what the field is
+        return msgspec.convert({"text": "\n".join(lines[end + 1 :]).strip(), **known}, Document, strict=False)
+    except msgspec.ValidationError as error:
+        raise TenantError(f"{path}: {error}") from error
 
 
 def _field(path: Path, line: str) -> tuple[str, str]:
@@ -125,11 +135,14 @@ def _field(path: Path, line: str) -> tuple[str, str]:
 
 
 def _config(path: Path) -> AssistantConfig:
-    return AssistantConfig.model_validate_json(path.read_text(encoding="utf-8"))
+    try:
+        return wire.read_json(path.read_bytes(), AssistantConfig, strictly=True)
+    except MalformedError as error:
+        raise TenantError(f"{path}: {error}") from error
 
 
 def _digest(documents: Iterable[Document], model: str) -> str:
     digest = hashlib.sha256(model.encode())
     for document in documents:
-        digest.update(document.model_dump_json().encode())
+        digest.update(wire.write_json(document).encode())
     return digest.hexdigest()[:24]

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
     str(ROOT),
@@ -87,7 +89,7 @@ def known_items(data: Path) -> Check:
     documents = bank(data)
     titles = [document.title for document in documents]
     questions = [Question(d.title, d.document_id) for d in documents if titles.count(d.title) == 1]
-    bare = [document.model_copy(update={"title": ""}) for document in documents]
+    bare = [replace(document, title="") for document in documents]
     asked = [question for question in questions if question.text.endswith("?")]
     return Check("bank documents by their titles", bare, {"en": questions, "en, titles that ask": asked})
 

@@ -25,7 +25,9 @@ import time
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import fields, replace
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
@@ -35,6 +37,7 @@ sys.path[:0] = [
 
 from turngate.adapters.openai_chat import OpenAIChatModel  # noqa: E402 - needs the path
 from turngate.adapters.openai_embeddings import OpenAIEmbedder  # noqa: E402 - needs the path
+from turngate.domain import wire  # noqa: E402 - needs the path
 from turngate.domain.config import ContractEntry, GovernanceSlice, OfferedIntent, PreRouting  # noqa: E402 - needs the path
 from turngate.domain.governance import govern  # noqa: E402 - needs the path
 from turngate.domain.resuming import Resumption  # noqa: E402 - needs the path
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from turngate.domain.route_trace import PartRuling
-    from turngate.domain.shapes import Understanding
+    from turngate.domain.shapes import Texts, Understanding
 
 DEMO_PYTHON = ROOT / ".venvs" / "demo-model" / "bin" / "python"
 SEED = 20260106
@@ -186,11 +189,11 @@ def report_cost() -> None:
             "messages": [{"message_seq": 1, "text": " ".join(text for text, _ in subs)}],
             "language": "en",
         }
-        tenant, governance = TENANT.model_dump(mode="json"), slice_.model_dump(mode="json")
+        tenant, governance = wire.write(TENANT), wire.write(slice_)
         payloads.append(
             {"input": spoken, "tenant": tenant, "understanding": understanding, "governance": governance}
         )
-    requests = [GovernRequest.model_validate(payload) for payload in payloads]
+    requests = [wire.read(payload, GovernRequest) for payload in payloads]
 
     def milliseconds(act: Callable[[], object]) -> float:
         act()
@@ -256,8 +259,8 @@ def report_table(ports: Ports) -> None:
             print(f"    {threshold:.2f} {gap:.2f} {guided!s:<5}  {counted[0]}  {counted[1]}")
 
 
-def _with(governed: GovernanceSlice, numbers: dict[str, float]) -> GovernanceSlice:
-    return governed.model_copy(update={"routing": governed.routing.model_copy(update=numbers)})
+def _with(governed: GovernanceSlice, numbers: dict[str, Any]) -> GovernanceSlice:
+    return replace(governed, routing=replace(governed.routing, **numbers))
 
 
 # ── public data ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -306,13 +309,13 @@ def _data(name: str, examples: dict[str, list[str]], questions: list[Question], 
     intents, entries = [], []
     for intent, texts in sorted(examples.items()):
         said = intent.replace("_", " ").replace("?", "")
-        named = {"en": said}
+        named: Texts = {"en": said}
         identity = "".join(c if c.isalnum() else "-" for c in intent).strip("-")
         shown = tuple(draw.sample(texts, min(EXAMPLES, len(texts))))
         intents.append(OfferedIntent(id=identity, name=named, description=named, examples=shown))
         entries.append(ContractEntry(intent_id=identity, kind="KB", resource_name=f"kb-{identity}"))
-    same = {"en": "-"}
-    required = [n for n, field in StandardReplies.model_fields.items() if field.is_required()]
+    same: Texts = {"en": "-"}
+    required = [each.name for each in fields(StandardReplies) if each.required]
     governed = GovernanceSlice(
         default_language="en",
         routing=Routing(fallback_collections=("public",)),
@@ -354,8 +357,8 @@ def report_data(data: Data, ports: Ports) -> None:
     started = time.monotonic()
     asked = []
     for number, question in enumerate(data.questions):
-        spoken = TurnInput.model_validate(
-            {"messages": [{"message_seq": number + 1, "text": question.text}], "language": "en"}
+        spoken = wire.read(
+            {"messages": [{"message_seq": number + 1, "text": question.text}], "language": "en"}, TurnInput
         )
         asked.append(
             Asked(question, spoken, understand(ports, spoken, data.governed, Resumption(), data.name))

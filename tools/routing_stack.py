@@ -18,6 +18,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from turngate.domain import wire
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [
     str(ROOT),
@@ -68,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _load_cashier(stack: Stack) -> None:
     """The configuration alone: only rulings are looked at, so its collections need no documents."""
-    config = AssistantConfig.model_validate_json(CONFIGS["cashier"].read_text(encoding="utf-8"))
+    config = wire.read_json(CONFIGS["cashier"].read_text(encoding="utf-8"), AssistantConfig)
     collections = {entry.resource_name: True for entry in config.contract if entry.kind == "KB"}
     put_config(stack.store, config, 1, collections=collections)
     activate_config(stack.store, config.account, 1)
@@ -88,10 +92,10 @@ def ruled_by_stack(stack: Stack, row: Row) -> tuple[str, str, str]:
 def _token(stack: Stack, row: Row) -> str:
     """A guest's token that stands for the row's speaker."""
     token = f"guest.{uuid.uuid4().hex}"
-    tenant = speaker(row).model_copy(update={"principal": f"guest:{uuid.uuid4().hex[:12]}"})
+    tenant = replace(speaker(row), principal=f"guest:{uuid.uuid4().hex[:12]}")
     item: Item = {
         "entity": "guest",
-        "tenant": tenant.model_dump(mode="json", exclude_none=True),
+        "tenant": tenant.known(),
         "expires_at": int(time.time() * 1000) + 600_000,
     }
     stack.store.put_all(NO_ACCOUNT, [(keys.ticket(hashlib.sha256(token.encode()).hexdigest()), item)])
@@ -100,7 +104,7 @@ def _token(stack: Stack, row: Row) -> str:
 
 def _leave_open(stack: Stack, account: str, conversation: str, before: str) -> None:
     """The question as a commit would have left it: the item, and its name on HEAD."""
-    item = BEFORE[before].model_copy(update={"expires_at": int(time.time() * 1000) + LIFETIME_MS})
+    item = replace(BEFORE[before], expires_at=int(time.time() * 1000) + LIFETIME_MS)
     head = keys.head(account, conversation)
     listed = [{"id": item.pending_id, "expires_at": item.expires_at}]
     stack.store.put_all(

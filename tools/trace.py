@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "layers" / "turngate"))  # the package is shipped 
 
 from turngate.adapters.aws import client  # noqa: E402 - needs the path
 from turngate.adapters.dynamodb.store import DynamoDBConversationStore  # noqa: E402 - needs the path
-from turngate.domain import keys  # noqa: E402 - needs the path
+from turngate.domain import keys, wire  # noqa: E402 - needs the path
 from turngate.domain.packing import unpack  # noqa: E402 - needs the path
 from turngate.domain.route_trace import PartRuling, RouteTrace  # noqa: E402 - needs the path
 
@@ -66,7 +66,7 @@ def read_told(store: ConversationStore, account: str, run: str) -> Told:
     log = store.query(account, keys.run_partition(account, run), first="EV#", last="EV#~", limit=_MOST_EVENTS)
     events = [(event["sk"].split("#")[1], json.loads(event["data"])) for event in log]
     beyond = {part: tuple(data.get("fallback_collections", ())) for part, data in events}
-    return Told(RouteTrace.model_validate_json(unpack(item["text"])), used_resources(events), beyond)
+    return Told(wire.read_json(unpack(item["text"]), RouteTrace), used_resources(events), beyond)
 
 
 def used_resources(events: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[str, ...]]:
@@ -164,7 +164,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--expect", action="append", default=[], metavar="PART=INTENT:RESOURCE")
     options = parser.parse_args(argv)
     if options.file:
-        told = Told(RouteTrace.model_validate_json(options.file.read_text(encoding="utf-8")), {})
+        told = Told(wire.read_json(options.file.read_bytes(), RouteTrace), {})
     elif options.account and options.run and "TABLE_NAME" in os.environ:
         store = DynamoDBConversationStore(client("dynamodb"), os.environ["TABLE_NAME"])
         try:

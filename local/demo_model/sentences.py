@@ -44,7 +44,7 @@ def quotable(text: str) -> list[Sentence]:
 
 
 def join(quotes: list[str]) -> str:
-    """Quotes one after the other; a semicolon stands where a quote has no end mark of its own."""
+    """Quotes one after the other; a semicolon stands where a quote has no end mark of its own, and none at the end."""
     joined = ""
     for quote in quotes:
         if joined:
@@ -53,4 +53,4 @@ def join(quotes: list[str]) -> str:
                 joined += "；" if chinese else ";"
             joined += "" if chinese else " "
         joined += quote
-    return joined
+    return joined.rstrip("；;")

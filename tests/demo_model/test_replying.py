@@ -77,7 +77,7 @@ def test_every_word_of_an_answer_stands_in_the_evidence_it_names(reply):
     answered = [part for part in reply(*questions) if part["outcome"] == "answer"]
     assert len(answered) >= 5
     for part in answered:
-        quotes = [sentence.text for ref in part["used"] for sentence in quotable(texts[ref])]
+        quotes = [sentence.text.rstrip("；;") for ref in part["used"] for sentence in quotable(texts[ref])]
         rest = part["text"]
         for quote in quotes:
             rest = rest.replace(quote, "", 1)
@@ -110,4 +110,5 @@ def test_sentences_are_verbatim_without_list_marks_and_know_their_heading():
 
 def test_quotes_without_an_end_mark_are_joined_by_a_semicolon():
     assert join(["包邮", "不退。", "收费。"]) == "包邮；不退。收费。"
+    assert join(["包邮；", "其余收费；"]) == "包邮；其余收费"
     assert join(["Free", "No returns.", "Paid."]) == "Free; No returns. Paid."

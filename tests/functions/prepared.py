@@ -42,7 +42,7 @@ def prepare(world: TurnWorld, function: str) -> TurnWorld:
     ):
         tenant = ANN if entity == "ticket" else GUEST
         key = keys.ticket(hashlib.sha256(name.encode()).hexdigest())
-        kept = {"entity": entity, "tenant": tenant.model_dump(mode="json", exclude_none=True)}
+        kept = {"entity": entity, "tenant": tenant.known()}
         world.store.put_all(NO_ACCOUNT, [(key, {**kept, "expires_at": START + life})])
     world.pusher.gone.add("conn-gone=")
     world.pusher.failing.add("conn-failing=")

@@ -16,7 +16,7 @@ from functions.chat.push_events import handler as push_events
 from tests.functions.prepared import ANN, BOB, EVENTS, SOCKET, prepare, read
 from tests.machines.aws_events import CONTEXT, socket_event, sqs_event
 from tests.machines.tenant import ACCOUNT
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.fence import NO_ACCOUNT
 from turngate.errors import TransientError
 
@@ -195,7 +195,7 @@ def test_a_stranger_learns_nothing_from_any_route_that_names_a_conversation(worl
             world.send({**frame, "conversation_id": conversation}, BOB, "conn-bob=")
         event = read(EVENTS / "issue_ticket" / "events.json")
         event["pathParameters"]["id"] = conversation
-        event["requestContext"]["authorizer"]["lambda"]["tenant"] = BOB.model_dump_json()
+        event["requestContext"]["authorizer"]["lambda"]["tenant"] = wire.write_json(BOB)
         answered = issue_ticket.lambda_handler(event, CONTEXT)
         return [json.dumps(order) for order in world.pushes.sent] + [answered["body"]]
 
@@ -215,7 +215,7 @@ def test_a_stranger_learns_nothing_from_any_route_that_names_a_conversation(worl
         "{}",
         "null",
         '{"account":"velo#C","principal":"user:ann"}',
-        '{"account":"velo","principal":"user:ann","admin":true}',
+        '{"account":"velo","principal":"user:ann","roles":["admin"]}',
     ],
 )
 def test_a_socket_without_a_sound_identity_reaches_nothing(world, tenant) -> None:

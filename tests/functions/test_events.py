@@ -11,17 +11,28 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import fields
 
 from tests.functions.prepared import EVENTS, prepare, read
 from tests.machines.aws_events import CONTEXT
 from tests.machines.world import ROOT, WITH_PORTS
 from tests.protocol.world import START
+from tests.unit.every_shape import every_shape
 from turngate.domain import keys
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 CASES = sorted(path for path in EVENTS.glob("*/*.json") if not path.name.endswith(".expected.json"))
+SHAPES = [
+    (
+        {field.name for field in fields(shape) if field.required},
+        {*shape.__struct_fields__, str(shape.__struct_config__.tag_field)},
+    )
+    for shape in every_shape()
+]
+"""Names of the fields that a document of each shape must have, and of those that it may have."""
+STATES = {path.parent.name for path in (ROOT / "functions" / "turn").glob("*/handler.py")} - {"start_run"}
 HANDLERS = {path.parent.name: path.parent for path in (ROOT / "functions").glob("*/*/handler.py")}
 
 
@@ -86,6 +97,39 @@ def test_an_event_leads_to_what_stands_beside_it(path: Path, story) -> None:
     for name, empty in nothing.items():
         assert bool(seen[name]) == bool(expected.get(name, empty)), {name: seen[name]}
     assert differences({**nothing, **expected}, seen) == []
+
+
+def is_read(path: Path) -> bool:
+    """Whether it is the payload of a state, and not one that is refused anyway."""
+    expected = read(path.with_name(f"{path.stem}.expected.json"))
+    return path.parent.name in STATES and expected.get("raises") != "MalformedError"
+
+
+@pytest.mark.parametrize("path", [path for path in CASES if is_read(path)], ids=case_id)
+def test_a_payload_of_a_newer_release_leads_to_the_same(path: Path, story, tmp_path) -> None:
+    """While a deployment is under way, functions of two releases serve one turn."""
+    expected = read(path.with_name(f"{path.stem}.expected.json"))
+    world = prepare(story(*expected.pop("model_answers", [])), path.parent.name)
+    newer = tmp_path / path.parent.name / path.name
+    newer.parent.mkdir()
+    payload, grown = with_new_fields(read(path))
+    newer.write_text(json.dumps(payload), encoding="utf-8")
+    assert grown > 0
+    assert differences(expected, run(world, newer)) == []
+
+
+def with_new_fields(value: Any) -> tuple[Any, int]:
+    """The same with a field more in each document of a shape of ours, and how many there are."""
+    if isinstance(value, list):
+        grown = [with_new_fields(each) for each in value]
+        return [each for each, _ in grown], sum(count for _, count in grown)
+    if not isinstance(value, dict):
+        return value, 0
+    inner = {name: with_new_fields(each) for name, each in value.items()}
+    document = {name: each for name, (each, _) in inner.items()}
+    count = sum(count for _, count in inner.values())
+    known = value and any(required <= set(value) <= named for required, named in SHAPES)
+    return ({**document, "of_a_newer_release": {"a": [1]}}, count + 1) if known else (document, count)
 
 
 def test_every_function_has_events_and_every_event_its_function_and_its_expectation() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from turngate.adapters.memory.edges import FixedClock
 from turngate.adapters.memory.store import MemoryConversationStore
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
 from turngate.domain.governance import Ruling, govern
 from turngate.domain.pending import PendingItem, stored
@@ -78,17 +78,17 @@ def rows(name: str = "utterances") -> list[Row]:
 
 @cache
 def governed(tenant: str) -> GovernanceSlice:
-    return governance_slice(AssistantConfig.model_validate_json(CONFIGS[tenant].read_text(encoding="utf-8")))
+    return governance_slice(wire.read_json(CONFIGS[tenant].read_text(encoding="utf-8"), AssistantConfig))
 
 
 def speaker(row: Row) -> TenantContext:
-    return TenantContext.model_validate(
-        {"account": row.tenant, "principal": f"user:{row.speaker}", **SPEAKERS[row.speaker]}
+    return wire.read(
+        {"account": row.tenant, "principal": f"user:{row.speaker}", **SPEAKERS[row.speaker]}, TenantContext
     )
 
 
 def _item(kind: str, text: str, question: str, **more: object) -> PendingItem:
-    return PendingItem.model_validate(
+    return wire.read(
         {
             "pending_id": f"q-{kind}",
             "kind": kind,
@@ -99,7 +99,8 @@ def _item(kind: str, text: str, question: str, **more: object) -> PendingItem:
             "asked_seq": 1,
             "expires_at": NOW + 60_000,
             **more,
-        }
+        },
+        PendingItem,
     )
 
 
@@ -140,8 +141,8 @@ def ruled(
     """(ruling, resource, reply) as the table writes them, and the ruling itself (None: pre-routed). `slice_` stands in
     for the tenant's own."""
     slice_, tenant = slice_ or governed(row.tenant), speaker(row)
-    spoken = TurnInput.model_validate(
-        {"messages": [{"message_seq": 2, "text": row.utterance}], "language": row.language}
+    spoken = wire.read(
+        {"messages": [{"message_seq": 2, "text": row.utterance}], "language": row.language}, TurnInput
     )
     resumption: Resumption | None = None
     if row.before == "-":
@@ -213,7 +214,7 @@ def _resource(part: PartRuling) -> str:
 
 def said(*texts: str, language: str = "zh-CN") -> TurnInput:
     messages = tuple(InputMessage(message_seq=n, text=text) for n, text in enumerate(texts, start=1))
-    return TurnInput.model_validate({"messages": messages, "language": language})
+    return wire.read({"messages": messages, "language": language}, TurnInput)
 
 
 def read_script(name: str) -> Iterator[tuple[str, list[tuple[str, dict[str, float]]]]]:

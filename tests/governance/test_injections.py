@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.governance.table import governed, said
+from turngate.domain import wire
 from turngate.domain.governance import Ruling, govern
 from turngate.domain.shapes import FixedAnswer, HistoryMessage, Refusal, TenantContext, TurnInput
 from turngate.domain.understanding import read_understanding, understanding_request
@@ -172,4 +173,4 @@ def test_relabelling_the_customers_own_sentence_reaches_the_contract_and_nobody_
             else:
                 assert (part.route.intent_id, part.route.resource_name) in allowed
             assert part.given == {}
-            assert isinstance(part.route, FixedAnswer) or "C-1009" not in part.route.model_dump_json()
+            assert isinstance(part.route, FixedAnswer) or "C-1009" not in wire.write_json(part.route)

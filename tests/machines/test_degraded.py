@@ -41,8 +41,9 @@ def retrieved(world) -> dict:
         ([ModelUnavailableError("server_error"), ModelUnavailableError("connection")], "connection"),
         (["I would say that this is about refunds."] * 2, "empty"),
         (["", '{"rewritten": '], "empty"),
-        ([{}], "no_sub_questions"),
-        ([{"sub_questions": "all of them"}], "no_sub_questions"),
+        ([{}] * 2, "empty"),
+        (['{"rewritten": "How lo', {"sub_questions": "all of them"}], "empty"),
+        ([{"sub_questions": [{"text": ""}]}], "no_sub_questions"),
         ([reads((QUESTION, {"RETURN_POLICY": 7}))], "malformed_candidates"),
         (
             [{"sub_questions": [{"text": QUESTION, "candidates": [{"id": 5, "score": "high"}]}]}],
@@ -64,6 +65,22 @@ def test_a_message_that_cannot_be_understood_is_a_stated_technical_error(story, 
     (ruled,) = (d for _, step, _, d in world.run_log(run.run) if step == 20)
     assert (ruled["outcome"], ruled["resolution"]) == ("ROUTING_ERROR", "ERROR")
     assert grammar_violations(world, run.run, QUESTION) == []
+
+
+def test_an_answer_that_was_cut_off_before_it_said_anything_is_asked_for_once_more(story) -> None:
+    world = story('{"rewritten": "How long do ref', READ, '{"par', SAID)
+    world.say(QUESTION)
+    assert world.turn().path == KNOWLEDGE
+    assert world.reply["text"] == "Refunds take 3 working days."
+    completed = next(f for f in world.received() if f["type"] == "run.completed")
+    assert completed["data"]["usage"]["model_calls"] == 4
+
+
+def test_a_message_in_which_the_model_finds_nothing_asked_is_asked_back(story) -> None:
+    world = story({"rewritten": "", "sub_questions": []})
+    world.say("hahaha okay then")
+    assert world.turn().path == STATED
+    assert world.reply["outcome"] == "ask_for_clarification"
 
 
 @pytest.mark.covers("F-616")
@@ -102,7 +119,7 @@ def test_an_intent_that_nobody_configured_is_dropped_and_counted(story) -> None:
         [ModelUnavailableError("timeout")] * 2,
         ["The refund takes three days, I believe."] * 2,
         ["", ""],
-        [{}],
+        [{}] * 2,
         [{"parts": [{"part_id": "p9", "outcome": "answer", "text": "x", "used": ["p1.E1"]}]}],
         [{"parts": [{"part_id": "p1", "outcome": "maybe", "text": 7, "used": "p1.E1"}]}],
     ],

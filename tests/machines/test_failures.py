@@ -162,7 +162,7 @@ def test_an_order_of_a_newer_release_is_refused_loudly(story) -> None:
     name, order = world.starter.started.pop()
     done = world.execute(name, {**order, "schema_version": 2})
     assert (done.status, done.path) == ("FAILED", ["BeginTurn", "FailTurn"])
-    assert done.error == "ValidationError"
+    assert done.error == "MalformedError"
     world.clock.advance(80_000)
     world.sweep()
     assert world.runs()[0].state == "timed_out"

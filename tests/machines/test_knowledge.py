@@ -12,7 +12,7 @@ from tests.machines.scripts import phrases, reads
 from tests.machines.tenant import ACCOUNT, DOCUMENTS, GUEST
 from tests.protocol.world import START
 from tools.trace import read_told, told_lines
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.knowledge import Document
 from turngate.protocol.configuring import activate_knowledge
 
@@ -214,9 +214,7 @@ def test_a_turn_keeps_the_configuration_it_was_pinned_to(story) -> None:
 
     other = config_document() | {"out_of_scope_reply": both("不行。", "No.")}
     world = story(reads(("Bake a cake", {})), reads(("Bake a cake", {})))
-    put_config(
-        world.store, AssistantConfig.model_validate(other), 2, collections=dict.fromkeys(DOCUMENTS, True)
-    )
+    put_config(world.store, wire.read(other, AssistantConfig), 2, collections=dict.fromkeys(DOCUMENTS, True))
     world.before["Understand"] = lambda: activate_config(world.store, ACCOUNT, 2)
     for _ in range(2):
         world.say("Bake a cake")

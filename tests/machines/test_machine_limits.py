@@ -14,6 +14,7 @@ from tests.machines.scripts import phrases, reads
 from tests.machines.world import FUNCTIONS, QUEUE_URL, ROOT, _MachineTasks
 from tests.unit.assistant_example import config_document
 from tools.asl import read_machine
+from turngate.domain import wire
 from turngate.domain.config import MAX_SLICE_BYTES, AssistantConfig, governance_slice
 from turngate.domain.json_repair import MAX_BYTES as MAX_ANSWER_BYTES
 from turngate.domain.understanding import MAX_SUB_QUESTIONS
@@ -32,10 +33,10 @@ def largest_configuration() -> AssistantConfig:
     document = config_document()
     for intent in document["intents"]:
         intent["description"] = {"zh-CN": "-", "en": "-"}
-    base = AssistantConfig.model_validate(document)
-    room = MAX_SLICE_BYTES - len(governance_slice(base).model_dump_json().encode())
+    base = wire.read(document, AssistantConfig)
+    room = MAX_SLICE_BYTES - len(wire.write_json(governance_slice(base)).encode())
     document["intents"][0]["description"]["zh-CN"] += "述" * (room // 3)
-    return AssistantConfig.model_validate(document)
+    return wire.read(document, AssistantConfig)
 
 
 @pytest.mark.parametrize("letter", ["问", "x", "x\\"])

@@ -145,7 +145,7 @@ def test_a_fixed_reply_comes_before_an_open_question(story) -> None:
 
 @pytest.mark.invariant("I1", "I2")
 def test_a_superseded_turn_neither_answers_nor_opens_a_question(story) -> None:
-    world = asked(story, REFUND)
+    world = asked(story, reads(("the second one", {"RETURN_POLICY": 0.9})))
     world.clock.advance(5_000)
     world.say("never mind")
     world.before["CommitTurn"] = lambda: world.say("the second one")

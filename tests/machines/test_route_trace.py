@@ -10,6 +10,7 @@ from tests.machines.scripts import phrases, reads
 from tests.machines.world import ACCOUNT
 from tests.unit.assistant_example import config_document, entry, intent
 from tools.trace import Expected, first_deviation, main, read_told, told_lines
+from turngate.domain import wire
 from turngate.domain.config import AssistantConfig
 
 QUESTION = "How long do refunds take?"
@@ -36,7 +37,7 @@ def configured(**changes: object) -> AssistantConfig:
         document["routing"]["shortlist"] = 10
         document["intents"].append(intent(f"NEARER_{number}", QUESTION, QUESTION))
         document["contract"].append(entry(f"NEARER_{number}", "KB", "guide-kb"))
-    return AssistantConfig.model_validate(document)
+    return wire.read(document, AssistantConfig)
 
 
 def wrong_collection(world) -> None:
@@ -145,7 +146,7 @@ def test_a_stored_trace_is_printed_and_judged(story, tmp_path, capsys) -> None:
     world.turn()
     run = world.runs()[0].run
     stored = tmp_path / "trace.json"
-    stored.write_text(read_told(world.store, ACCOUNT, run).trace.model_dump_json(), encoding="utf-8")
+    stored.write_text(wire.write_json(read_told(world.store, ACCOUNT, run).trace), encoding="utf-8")
     assert main(["--file", str(stored), "--expect", "p1=RETURN_POLICY:sales-kb"]) == 0
     assert capsys.readouterr().out.endswith("p1: first went wrong at intent\n")
 

@@ -12,6 +12,7 @@ from tests.machines.world import ACCOUNT
 from tests.unit.assistant_example import config_document, entry, intent
 from tools.trace import read_told, told_lines
 from turngate.adapters.memory.embedder import HashingEmbedder
+from turngate.domain import wire
 from turngate.domain.config import AssistantConfig
 
 QUESTION = "Returns: when are refunds paid?"
@@ -26,7 +27,7 @@ def large(**routing: object) -> AssistantConfig:
     document["routing"] |= {"shortlist": MOST, **routing}
     document["intents"] += [intent(f"DEPARTMENT_{n}", f"部门{n}号", f"Department {n}") for n in range(30)]
     document["contract"] += [entry(f"DEPARTMENT_{n}", "KB", "guide-kb") for n in range(30)]
-    return AssistantConfig.model_validate(document)
+    return wire.read(document, AssistantConfig)
 
 
 class CountingEmbedder(HashingEmbedder):

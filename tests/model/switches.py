@@ -56,7 +56,7 @@ def _forgets_replays(submission: Any, stored: Any) -> Any:
 
 
 def _counts_every_run(account: str, conversation: str, run: Run, **options: Any) -> Any:
-    from dataclasses import replace  # noqa: PLC0415 - only here
+    from msgspec.structs import replace  # noqa: PLC0415 - only here
 
     begin = _decide_begin
     return begin(account, conversation, replace(run, state="queued"), **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.protocol.world import ACCOUNT
 from turngate.domain import keys
@@ -92,7 +93,7 @@ class TestStop:
         else:
             world.clock.advance(80_000)
             world.sweep()
-        stopped_after = turn.model_copy(update={"deadline": now + 10**6})
+        stopped_after = replace(turn, deadline=now + 10**6)
         assert pay(world, stopped_after, spent) == Stopped(reason)
         assert counted(world, turn) == spent
         assert world.items[keys.budget(ACCOUNT, turn.run)]["ttl"] > now // 1000

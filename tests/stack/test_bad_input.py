@@ -7,6 +7,7 @@ import json
 import time
 
 import pytest
+from msgspec.structs import replace
 from websockets.exceptions import InvalidStatus
 
 from local.chat_client import ChatError
@@ -201,9 +202,9 @@ def limited(chat):
 )
 def test_a_bad_document_publishes_nothing(world, text, code):
     mall, collections = read_tenant(MALL)
-    config = mall.model_copy(update={"account": f"papers-{code}"})
+    config = replace(mall, account=f"papers-{code}")
     first = next(iter(collections))
-    bad = Document.model_construct(document_id="bad", title="Bad", text=text)
+    bad = Document(document_id="bad", title="Bad", text=text)
     with pytest.raises(RefusedError) as refused:
         world.stack.loader.load(config, {**collections, first: [*collections[first], bad]})
     assert refused.value.code == code
@@ -222,7 +223,7 @@ def test_a_file_that_is_no_text_is_refused_by_its_code(tmp_path, raw, code):
 @pytest.mark.invariant("I12")
 @pytest.mark.covers("F-632", "F-634")
 def test_a_missing_index_is_a_stated_degradation(world):
-    config = read_tenant(MALL)[0].model_copy(update={"account": "bare"})
+    config = replace(read_tenant(MALL)[0], account="bare")
     store = world.stack.store
     put_config(store, config, 1, collections=dict.fromkeys(read_tenant(MALL)[1], True))
     activate_knowledge(store, "bare", dict.fromkeys(read_tenant(MALL)[1], 1))

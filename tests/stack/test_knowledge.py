@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from local.stack import ROOT
 from local.tenants import read_bank
@@ -62,7 +63,7 @@ def test_a_tenants_documents_are_not_found_by_another_and_do_not_move_its_scores
         text=f"An account must be open for 77 months before a credit limit increase, says {CANARY}.",
         language="en",
     )
-    rival = bank[0].model_copy(update={"account": "rival"})
+    rival = replace(bank[0], account="rival")
     world.stack.loader.load(rival, {"bank-kb": [planted]})
     theirs, of_rival = ask(world, "rival", INCREASE)
     assert CANARY in theirs["content"]

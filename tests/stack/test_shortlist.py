@@ -11,6 +11,7 @@ import pytest
 from local.stack import ROOT
 from local.tenants import MALL
 from tools.trace import read_told
+from turngate.domain import wire
 from turngate.domain.config import AssistantConfig
 from turngate.protocol.configuring import activate_config, put_config
 
@@ -39,7 +40,7 @@ def catalogue(started):
         document["contract"].append(
             {"intent_id": name, "kind": "KB", "resource_name": next(iter(collections))}
         )
-    config = AssistantConfig.model_validate(document)
+    config = wire.read(document, AssistantConfig)
     put_config(world.stack.store, config, 1, collections=collections)
     activate_config(world.stack.store, ACCOUNT, 1)
     return [intent.id for intent in config.intents]

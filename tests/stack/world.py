@@ -84,7 +84,7 @@ class World:
         token = f"guest.{uuid.uuid4().hex}"
         item: Item = {
             "entity": "guest",
-            "tenant": tenant.model_dump(mode="json", exclude_none=True),
+            "tenant": tenant.known(),
             "expires_at": int(time.time() * 1000) + 600_000,
         }
         key = keys.ticket(hashlib.sha256(token.encode()).hexdigest())

@@ -25,7 +25,7 @@ BREACHES = {
 }
 # contracts can only forbid by name; the domain may import nothing else than these
 DOMAIN_MAY_IMPORT = {
-    "pydantic",
+    "msgspec",
     "turngate",
     "__future__",
     "abc",
@@ -114,7 +114,7 @@ def strange_imports(domain: Path) -> set[tuple[str, str]]:
     return {(file, name) for file, name in found if name not in DOMAIN_MAY_IMPORT}
 
 
-def test_the_domain_imports_pydantic_and_pure_parts_of_the_standard_library_only() -> None:
+def test_the_domain_imports_msgspec_and_pure_parts_of_the_standard_library_only() -> None:
     domain = ROOT / "layers" / "turngate" / "turngate" / "domain"
     assert list(domain.glob("*.py"))
     assert strange_imports(domain) == set()

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
+from turngate.domain import wire
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
 from turngate.domain.shapes import (
     Candidate,
@@ -129,7 +130,7 @@ def config_document() -> dict[str, Any]:
 
 
 def config() -> AssistantConfig:
-    return AssistantConfig.model_validate(config_document())
+    return wire.read(config_document(), AssistantConfig)
 
 
 def governed() -> GovernanceSlice:

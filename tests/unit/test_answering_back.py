@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like
 from tests.unit.test_resuming import item
+from turngate.domain import wire
 from turngate.domain.governance import Ruling, govern
 from turngate.domain.resuming import Resumption, Taken
 from turngate.domain.shapes import (
@@ -33,13 +34,13 @@ CHOICE = item("entity_choice", 1, given={"year": "2026"})
 
 
 def took(pending: object, how: str, **more: object) -> Taken:
-    return Taken.model_validate({"pending_id": pending.pending_id, "how": how, "text": "…", **more})  # type: ignore[attr-defined]
+    return wire.read({"pending_id": pending.pending_id, "how": how, "text": "…", **more}, Taken)  # type: ignore[attr-defined]
 
 
 def resumed(
     *taken: Taken, open_: tuple[object, ...] = (GUIDANCE, CHOICE), tenant: TenantContext = CUSTOMER
 ) -> Ruling:
-    resumption = Resumption.model_validate({"open": open_, "taken": taken})
+    resumption = wire.read({"open": open_, "taken": taken}, Resumption)
     return govern(asks("第二个"), None, governed(), tenant, resumption)
 
 
@@ -50,7 +51,6 @@ def test_a_chosen_intent_goes_through_the_contract_with_the_question_that_waited
     assert (part.question, part.route) == (
         "新车坏了",
         AllowedRoute(
-            kind="KB",
             intent_id="REPAIR_GUIDE",
             resource_name="guide-kb",
             collections=("guide-kb",),
@@ -183,4 +183,4 @@ def test_the_event_of_a_resumed_part_holds_no_word_of_the_customer() -> None:
     ruling = resumed(took(number, "value", field="order_no", value="GEHEIM-7"), open_=(number,))
     assert ruling.trace.parts[0].resumed is not None
     assert ruling.trace.parts[0].resumed.value == "GEHEIM-7"
-    assert "GEHEIM" not in ruling.events[0].model_dump_json()
+    assert "GEHEIM" not in wire.write_json(ruling.events[0])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.governance.table import governed
 from tests.unit.assistant_example import patient
@@ -28,8 +29,8 @@ GUIDE, HELP, OPTIONS, CHECK = "ORDERING_GUIDE", "ORDERING_HELP", "PRODUCT_OPTION
 
 def till(preset: str = "conservative", **routing: object) -> GovernanceSlice:
     slice_ = governed("cashier")
-    changed = slice_.routing.model_copy(update={"skills": PRESETS[preset], **routing})
-    return slice_.model_copy(update={"routing": changed})
+    changed = replace(slice_.routing, **{"skills": PRESETS[preset], **routing})
+    return replace(slice_, routing=changed)
 
 
 def decided(text: str, scores: dict[str, float], slice_: GovernanceSlice | None = None) -> Verdict:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import governed, patient
 from turngate.domain.composing import (
@@ -31,9 +32,7 @@ from turngate.domain.shapes import (
 )
 from turngate.errors import BrokenInvariantError
 
-SALES = AllowedRoute(
-    kind="KB", intent_id="RETURN_POLICY", resource_name="sales-kb", collections=("sales-kb",)
-)
+SALES = AllowedRoute(intent_id="RETURN_POLICY", resource_name="sales-kb", collections=("sales-kb",))
 RULES = "签收后 7 天内可以退货。运费由买家承担 12 元。"
 FIXED = FixedAnswer(intent_id="ORDER_CHANGE", resource_name="order_entry", text="请到订单页修改。")
 ASKED_BACK = Clarification(reason="incomplete", text="请说具体些。")
@@ -402,8 +401,8 @@ def test_whatever_the_model_says_a_source_was_retrieved_for_a_part_and_the_reply
 
 def test_without_a_result_the_customer_is_asked_for_more_where_the_assistant_is_set_so() -> None:
     """Part of F-106; handing over at once needs the hand-off of the assistant, which is not built yet."""
-    routing = governed().routing.model_copy(update={"no_result": "clarify"})
-    asking = governed().model_copy(update={"routing": routing})
+    routing = replace(governed().routing, no_result="clarify")
+    asking = replace(governed(), routing=routing)
     nothing = PartResult(part_id="p1", status="nothing_found")
     draft = compose((part(),), (nothing,), (), None, asking, "zh-CN")
     assert (draft.content, draft.outcome) == ("资料里没有。\n请说具体些。", "ask_for_clarification")

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from tests.unit.assistant_example import COLLECTIONS, both, config, config_document, entry, intent, rule
+from turngate.domain import wire
 from turngate.domain.config import AssistantConfig, governance_slice, validate_config
+from turngate.errors import MalformedError
 
 MALL = Path(__file__).resolve().parents[2] / "examples" / "mall"
 
 
 def findings(document: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(f.code, f.path) for f in validate_config(AssistantConfig.model_validate(document), COLLECTIONS)}
+    return {(f.code, f.path) for f in validate_config(wire.read(document, AssistantConfig), COLLECTIONS)}
 
 
 def test_a_sound_configuration_has_no_findings() -> None:
@@ -24,7 +25,7 @@ def test_a_sound_configuration_has_no_findings() -> None:
 
 
 def test_the_mall_example_is_sound_and_fits_into_a_payload() -> None:
-    mall = AssistantConfig.model_validate_json((MALL / "config.json").read_text(encoding="utf-8"))
+    mall = wire.read_json((MALL / "config.json").read_text(encoding="utf-8"), AssistantConfig)
     collections = {folder.name: True for folder in (MALL / "documents").iterdir() if folder.is_dir()}
     assert validate_config(mall, collections) == []
 
@@ -112,8 +113,8 @@ def test_thresholds_keep_their_order_and_are_finite() -> None:
     document["routing"]["out_of_scope_below"] = 0.6
     assert findings(document) == {("thresholds_crossed", "routing/out_of_scope_below")}
     document["routing"]["out_of_scope_below"] = float("nan")
-    with pytest.raises(ValidationError):
-        AssistantConfig.model_validate(document)
+    with pytest.raises(MalformedError):
+        wire.read(document, AssistantConfig)
 
 
 def test_what_travels_with_a_turn_is_bounded() -> None:
@@ -132,12 +133,12 @@ def test_the_number_of_intents_is_bounded() -> None:
 
 
 def test_a_field_nobody_knows_is_refused() -> None:
-    with pytest.raises(ValidationError):
-        AssistantConfig.model_validate({**config_document(), "let_the_model_decide": True})
+    with pytest.raises(MalformedError):
+        wire.read({**config_document(), "let_the_model_decide": True}, AssistantConfig, strictly=True)
 
 
 @pytest.mark.covers("F-075", "F-116")
 def test_the_slice_holds_no_disabled_intent_and_survives_its_journey() -> None:
     carried = governance_slice(config())
     assert "OLD_SALE" not in {i.id for i in carried.intents} | {e.intent_id for e in carried.contract}
-    assert type(carried).model_validate(json.loads(carried.model_dump_json())) == carried
+    assert wire.read(json.loads(wire.write_json(carried)), type(carried)) == carried

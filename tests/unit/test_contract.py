@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, config, governed
 from turngate.domain.contract import authorise, public_fallback
@@ -12,7 +13,6 @@ from turngate.domain.shapes import AllowedRoute, FixedAnswer, Refusal
 @pytest.mark.covers("F-113", "F-115")
 def test_a_document_intent_may_read_its_own_collection_and_beyond_it_the_public_ones_alone() -> None:
     assert authorise(governed(), "RETURN_POLICY", GUEST, "zh-CN") == AllowedRoute(
-        kind="KB",
         intent_id="RETURN_POLICY",
         resource_name="sales-kb",
         collections=("sales-kb",),
@@ -58,5 +58,5 @@ def test_the_fallback_is_the_list_of_public_collections_and_no_tool() -> None:
 
 
 def test_without_public_collections_there_is_no_fallback() -> None:
-    routing = config().routing.model_copy(update={"fallback_collections": ()})
-    assert public_fallback(governed().model_copy(update={"routing": routing})) is None
+    routing = replace(config().routing, fallback_collections=())
+    assert public_fallback(replace(governed(), routing=routing)) is None

@@ -7,11 +7,13 @@ import json
 import pytest
 
 from tests.governance.table import CONFIGS, governed, said
+from turngate.domain import wire
 from turngate.domain.config import AssistantConfig, validate_config
 from turngate.domain.corrections import correct
 from turngate.domain.governance import govern
 from turngate.domain.routing import MAX_CORRECTIONS, Correction
 from turngate.domain.shapes import Candidate, SubQuestion, TenantContext, Understanding
+from turngate.errors import MalformedError
 
 CUSTOMER = TenantContext(account="mall", principal="user:1", customer="C-1")
 ORDER_TO_PARCEL = Correction(
@@ -101,7 +103,7 @@ def test_corrections_are_few_and_each_has_an_owner_and_evidence() -> None:
 
 
 def findings(raw: dict) -> set[str]:  # type: ignore[type-arg]
-    config = AssistantConfig.model_validate(raw)
+    config = wire.read(raw, AssistantConfig)
     return {finding.code for finding in validate_config(config, {})} - {"unknown_collection"}
 
 
@@ -125,6 +127,6 @@ def test_a_broken_correction_cannot_be_saved(change: dict[str, object], code: st
 
 @pytest.mark.parametrize("missing", ["owner", "evidence"])
 def test_a_correction_without_owner_or_evidence_is_none(missing: str) -> None:
-    raw = ORDER_TO_PARCEL.model_dump() | {missing: ""}
-    with pytest.raises(ValueError, match=missing):
-        Correction.model_validate(raw)
+    raw = wire.write(ORDER_TO_PARCEL) | {missing: ""}
+    with pytest.raises(MalformedError, match=missing):
+        wire.read(raw, Correction)

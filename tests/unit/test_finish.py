@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from turngate.domain import keys
 from turngate.domain.finish import Ending, plan_finish

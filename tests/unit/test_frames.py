@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.assistant_example import patient
-from turngate.domain import frames
+from turngate.domain import frames, wire
 from turngate.domain.frames import MAX_FRAME_BYTES, MAX_TEXT_BYTES, client_message_id_of, parse_frame
 from turngate.domain.problems import PROBLEMS
 from turngate.errors import RefusedError
@@ -57,6 +57,7 @@ DEEP = '{"type":"ping","a":' + "[" * 5000 + "]" * 5000 + "}"
         ('{"type":"message.send"}', "frame_invalid"),
         (message(client_message_id="a#b"), "frame_invalid"),
         (message(client_message_id=""), "frame_invalid"),
+        (message(client_message_id="m1\n"), "frame_invalid"),
         (message(client_message_id="x" * 129), "frame_invalid"),
         (message(client_message_id=7), "frame_invalid"),
         (message(text=7), "frame_invalid"),
@@ -69,6 +70,10 @@ DEEP = '{"type":"ping","a":' + "[" * 5000 + "]" * 5000 + "}"
         ('{"type":"resume","after_seq":"1"}', "frame_invalid"),
         ('{"type":"resume","after_seq":1.5}', "frame_invalid"),
         ('{"type":"resume","after_seq":NaN}', "frame_invalid"),
+        ('{"type":"resume","after_seq":5.0}', "frame_invalid"),
+        ('{"type":"resume","after_seq":true}', "frame_invalid"),
+        ('{"type":"typing","on":1}', "frame_invalid"),
+        (message(language="\ud800"), "frame_invalid"),
         ('{"type":"ack"}', "frame_invalid"),
         (message(text=""), "text_empty"),
         (message(text=" \n\u3000"), "text_empty"),
@@ -98,6 +103,8 @@ def test_binary_frames_are_refused_whatever_they_hold() -> None:
         (message(some_future_field={"a": [1]}), frames.MessageSend),
         ('{"type":"ping"}', frames.Ping),
         ('{"type":"resume","conversation_id":"c1","after_seq":7}', frames.Resume),
+        ('{"type":"resume","after_seq":' + "9" * 30 + "}", frames.Resume),
+        ('{"type":"ping","\\ud800":"\\ud800"}', frames.Ping),
         ('{"type":"ack","seq":7}', frames.Ack),
         ('{"type":"typing"}', frames.Typing),
         ('{"type":"run.cancel","run_id":"r1","conversation_id":"c1"}', frames.RunCancel),
@@ -118,6 +125,9 @@ def test_the_refusal_of_a_field_names_it_and_repeats_none_of_its_content() -> No
     with pytest.raises(RefusedError) as error:
         parse_frame(message(client_message_id="<script>", language="xx"))
     assert error.value.detail == "client_message_id, language"
+    with pytest.raises(RefusedError) as error:
+        parse_frame('{"type":"message.send","language":"\\ud800"}')
+    assert error.value.detail == "client_message_id, language, text"
 
 
 JSON = st.recursive(
@@ -152,7 +162,7 @@ def outcome(body: str, *, is_base64: bool = False) -> None:
         assert error.code in PROBLEMS
         json.dumps([error.code, error.detail], ensure_ascii=False).encode()
     else:
-        frame.model_dump_json().encode()
+        wire.write_json(frame).encode()
 
 
 @patient

@@ -7,8 +7,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like, patient
+from turngate.domain import wire
 from turngate.domain.contract import FALLBACK
 from turngate.domain.governance import Ruling, govern, resolution_of
 from turngate.domain.shapes import (
@@ -41,7 +43,6 @@ def test_a_trusted_candidate_gets_the_one_resource_of_its_contract() -> None:
     outcome, route = one("怎么退货", {"RETURN_POLICY": 0.9, "REPAIR_GUIDE": 0.8, "ORDER_QUERY": 0.6})
     assert outcome == "ROUTED"
     assert route == AllowedRoute(
-        kind="KB",
         intent_id="RETURN_POLICY",
         resource_name="sales-kb",
         collections=("sales-kb",),
@@ -87,8 +88,8 @@ def test_a_hopeless_question_is_out_of_scope(scores: dict[str, float]) -> None:
 
 
 def test_without_public_collections_doubt_is_out_of_scope() -> None:
-    closed = governed().routing.model_copy(update={"fallback_collections": ()})
-    limited = governed().model_copy(update={"routing": closed})
+    closed = replace(governed().routing, fallback_collections=())
+    limited = replace(governed(), routing=closed)
     ruling = govern(asks("那件事"), looks_like(("那件事", {"RETURN_POLICY": 0.45})), limited, CUSTOMER)
     assert ruling.trace.parts[0].outcome == "OUT_OF_SCOPE"
 
@@ -217,7 +218,7 @@ def test_an_obedient_model_cannot_be_talked_into_a_tool_or_another_customer() ->
         ruling = ruled(turn_input, read_understanding(answer, governed(), turn_input).understanding, tenant)
         assert [part.route.kind for part in ruling.parts] == ["REFUSAL"]
         assert ruling.trace.parts[0].reason == reason
-        assert "7" not in ruling.parts[0].route.model_dump_json()
+        assert "7" not in wire.write_json(ruling.parts[0].route)
 
 
 @pytest.mark.covers("F-355", "F-605", "F-606")
@@ -225,7 +226,7 @@ def test_events_hold_codes_while_the_trace_holds_the_texts() -> None:
     ruling = ruled(
         asks("秘密一，秘密二"), looks_like(("秘密一", {"RETURN_POLICY": 0.9}), ("秘密二", {"TUNE_UP": 0.2}))
     )
-    events = json.dumps([event.model_dump() for event in ruling.events], ensure_ascii=False)
+    events = json.dumps([wire.write(event) for event in ruling.events], ensure_ascii=False)
     assert "秘密" not in events and "超出" not in events
     assert [(e.part, e.data["outcome"], e.data["intent_id"]) for e in ruling.events] == [
         ("p1", "ROUTED", "RETURN_POLICY"),
@@ -233,7 +234,8 @@ def test_events_hold_codes_while_the_trace_holds_the_texts() -> None:
     ]
     assert (ruling.trace.original, ruling.trace.rewritten) == ("秘密一，秘密二", "秘密一 秘密二")
     assert [part.question for part in ruling.trace.parts] == ["秘密一", "秘密二"]
-    assert Ruling.model_validate_json(ruling.model_dump_json()) == ruling
+    written = wire.write_json(ruling)
+    assert wire.write_json(wire.read_json(written, Ruling)) == written
 
 
 anything = st.text(max_size=12) | st.sampled_from(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from turngate.domain.handoff import plan_accept_handoff, plan_human_reply, plan_release, plan_takeover
 from turngate.domain.records import Head

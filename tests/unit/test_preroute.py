@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import CUSTOMER, GUEST, asks, config, patient
 from turngate.domain.preroute import Answered, Fresh, fixed_reply, matching_rule, pre_route
@@ -54,7 +55,7 @@ def test_the_user_id_comes_from_the_login_and_never_from_the_text() -> None:
 def test_a_greeting_never_answers_a_question_sent_beside_it() -> None:
     greeted = asks("你好", "退货需要几天", "谢谢")
     assert pre_route(config(), greeted, GUEST) == Fresh(
-        input=greeted.model_copy(update={"messages": greeted.messages[1:2]})
+        input=replace(greeted, messages=greeted.messages[1:2])
     )
 
 

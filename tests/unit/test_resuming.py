@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.assistant_example import asks, patient
+from turngate.domain import wire
 from turngate.domain.pending import RESUME_ORDER, PendingItem, read_open, stored
 from turngate.domain.resuming import Resumption, Taken, resume, verified
 from turngate.domain.shapes import Option, ProposedReply
@@ -17,7 +18,7 @@ BLUE, RED = Option(id="B-1", name="蓝色城市车", also=("Blue city bike",)), 
 
 def item(kind: str, number: int = 1, **more: object) -> PendingItem:
     choosing = kind != "missing_parameter"
-    return PendingItem.model_validate(
+    return wire.read(
         {
             "pending_id": f"q{number}",
             "kind": kind,
@@ -31,7 +32,8 @@ def item(kind: str, number: int = 1, **more: object) -> PendingItem:
             "asked_seq": number,
             "expires_at": NOW + 1,
             **more,
-        }
+        },
+        PendingItem,
     )
 
 

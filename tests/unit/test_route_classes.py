@@ -6,14 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from tests.governance.table import governed as governed_tenant
 from tests.governance.table import said
 from tests.unit.assistant_example import CUSTOMER, GUEST, asks, governed, looks_like
+from turngate.domain import wire
 from turngate.domain.contract import authorise, contract_entry
 from turngate.domain.governance import govern
 from turngate.domain.shapes import Clarification, Refusal, TenantContext, Understanding
 from turngate.domain.understanding import understanding_request
+from turngate.errors import MalformedError
 
 if TYPE_CHECKING:
     from turngate.domain.config import GovernanceSlice
@@ -24,7 +27,7 @@ TILL = TenantContext(
 
 
 def changed(slice_: GovernanceSlice, **routing: object) -> GovernanceSlice:
-    return slice_.model_copy(update={"routing": slice_.routing.model_copy(update=routing)})
+    return replace(slice_, routing=replace(slice_.routing, **routing))
 
 
 @pytest.mark.covers("F-083", "F-084")
@@ -95,18 +98,18 @@ def test_the_model_is_shown_intents_and_no_tool_collection_or_action() -> None:
 def test_which_provider_answered_is_no_input_of_a_ruling_and_no_part_of_its_trace() -> None:
     """Business routing and model routing are two layers with two records."""
     ruling = govern(asks("退货规则"), looks_like(("退货规则", {"RETURN_POLICY": 0.9})), governed(), CUSTOMER)
-    written = json.dumps([ruling.trace.model_dump(), *(e.data for e in ruling.events)], ensure_ascii=False)
+    written = json.dumps([wire.write(ruling.trace), *(e.data for e in ruling.events)], ensure_ascii=False)
     for word in ("model", "provider", "usage", "token"):
         assert f'"{word}' not in written
-    assert not {"model", "provider", "usage"} & set(Understanding.model_fields)
+    assert not {"model", "provider", "usage"} & set(Understanding.__struct_fields__)
 
 
 @pytest.mark.covers("F-108")
 @pytest.mark.parametrize("field", ["allow_general_knowledge", "knowledge_only"])
 def test_no_routing_option_lets_a_model_answer_without_evidence(field: str) -> None:
-    raw = governed().routing.model_dump() | {field: False}
-    with pytest.raises(ValueError, match=field):
-        type(governed().routing).model_validate(raw)
+    raw = wire.write(governed().routing) | {field: False}
+    with pytest.raises(MalformedError, match=field):
+        wire.read(raw, type(governed().routing), strictly=True)
 
 
 @pytest.mark.covers("F-088", "F-536")
@@ -114,8 +117,8 @@ def test_no_routing_option_lets_a_model_answer_without_evidence(field: str) -> N
     ("tenant", "reason"),
     [
         (TILL, "not_connected"),
-        (TILL.model_copy(update={"capabilities": ()}), "wrong_client"),
-        (TILL.model_copy(update={"client_type": "web"}), "wrong_client"),
+        (replace(TILL, capabilities=()), "wrong_client"),
+        (replace(TILL, client_type="web"), "wrong_client"),
     ],
 )
 def test_a_skill_asks_for_its_client_and_what_the_client_can(tenant: TenantContext, reason: str) -> None:

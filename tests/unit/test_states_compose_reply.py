@@ -44,7 +44,7 @@ TURN = TurnRef(
 KB = Part(
     part_id="p1",
     question="How long?",
-    route=AllowedRoute(kind="KB", intent_id="I", resource_name="kb", collections=("kb",)),
+    route=AllowedRoute(intent_id="I", resource_name="kb", collections=("kb",)),
 )
 NO = Part(part_id="p2", question="Order?", route=Refusal(reason="not_connected", text="Not connected yet."))
 PIECE = Evidence(
@@ -83,7 +83,6 @@ class Desk:
         rulings = tuple({"part": p.part_id, "kind": "route_resolved", "data": {}} for p in parts)
         return compose_reply(
             ComposeRequest(
-                task="compose",
                 turn=TURN,
                 input=spoken,
                 governance=governed(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from turngate.adapters.memory.edges import FixedClock, SeededIds
 from turngate.adapters.memory.store import MemoryConversationStore
@@ -75,9 +76,9 @@ class Shelf:
 def run(shelf: Shelf, *collections: str, pins: dict[str, int] | None = None, beyond: tuple[str, ...] = ()):
     store = MemoryConversationStore()
     ports = Ports(store=store, knowledge=shelf, embedder=shelf, clock=FixedClock(NOW), ids=SeededIds(1))
-    turn = TURN if pins is None else TURN.model_copy(update={"knowledge_pins": pins})
+    turn = TURN if pins is None else replace(TURN, knowledge_pins=pins)
     route = AllowedRoute(
-        kind="KB", intent_id="I", resource_name="n", collections=collections, fallback_collections=beyond
+        intent_id="I", resource_name="n", collections=collections, fallback_collections=beyond
     )
     part = Part(part_id="p2", question="why?", route=route)
     result = retrieve(RetrieveRequest(turn=turn, part=part), ports)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.assistant_example import asks, governed, patient
 from turngate.domain.figures import codes_in, negates, numbers_in
-from turngate.domain.shapes import HistoryMessage, SubQuestion
+from turngate.domain.shapes import HistoryMessage, SubQuestion, Understanding
 from turngate.domain.understanding import (
     MAX_SUB_QUESTIONS,
     Reading,
@@ -117,9 +118,7 @@ def test_a_score_that_is_no_score_is_dropped(score: Any) -> None:
 def test_malformed_candidates_alone_are_a_technical_error_not_an_unknown_question() -> None:
     reading = read("退货", sub("退货", candidate("RETURN_POLICY", "high")))
     failed = failed_understanding("malformed_candidates")
-    assert reading.understanding == failed.model_copy(
-        update={"discarded": ("bad_score:RETURN_POLICY='high'",)}
-    )
+    assert reading.understanding == replace(failed, discarded=("bad_score:RETURN_POLICY='high'",))
     assert read("退货", {"text": "退货"}).understanding.status == "ERROR"
 
 
@@ -151,7 +150,6 @@ def test_sub_questions_are_capped() -> None:
     "answer",
     [
         {},
-        {"sub_questions": []},
         {"sub_questions": "退货"},
         {"sub_questions": [None, 3, "退货", [], {"text": ""}, {"text": 5, "candidates": []}]},
         {"sub_questions": [{"text": "长" * 5000, "candidates": []}]},
@@ -160,6 +158,11 @@ def test_sub_questions_are_capped() -> None:
 def test_an_answer_without_a_readable_sub_question_is_an_error(answer: dict[str, Any]) -> None:
     reading = read_understanding(answer, governed(), asks("退货"))
     assert (reading.understanding.status, reading.understanding.error) == ("ERROR", "no_sub_questions")
+
+
+def test_an_answer_that_found_nothing_asked_is_no_error() -> None:
+    reading = read_understanding({"rewritten": "", "sub_questions": []}, governed(), asks("哈哈好的呀"))
+    assert reading.understanding == Understanding(status="OK", rewritten="哈哈好的呀")
 
 
 @pytest.mark.covers("F-065")
@@ -245,7 +248,8 @@ def test_any_answer_at_all_is_read_without_failing_into_known_ids_and_sane_score
     answer: dict[str, Any],
 ) -> None:
     understanding = read_understanding(answer, governed(), asks("退货")).understanding
-    assert (understanding.status == "ERROR") == (not understanding.sub_questions)
+    nothing_asked = answer.get("sub_questions") == []
+    assert (understanding.status == "OK") == (bool(understanding.sub_questions) or nothing_asked)
     for question in understanding.sub_questions:
         assert question.text
         assert len(question.candidates) <= 3

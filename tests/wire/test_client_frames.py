@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.assistant_example import patient
 from tests.wire.contract import read_yaml, types_of, validator
-from turngate.domain.frames import parse_frame
+from turngate.domain.frames import SHAPES, parse_frame
 from turngate.errors import RefusedError
 
 EXAMPLES = [
@@ -44,7 +44,7 @@ def test_every_client_frame_has_an_example() -> None:
 )
 def test_an_example_is_valid_and_parses(kind: str, frame: dict[str, Any]) -> None:
     assert is_valid(kind, frame)
-    assert parse_frame(json.dumps(frame, ensure_ascii=False)).type == kind
+    assert type(parse_frame(json.dumps(frame, ensure_ascii=False))) is SHAPES[kind]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from turngate.protocol.announcing import MAX_FRAME_BYTES, encoded
 
 NOW = 1_900_000_000_000
 LONGEST_ID = "x" * 128
-ROUTE = AllowedRoute(kind="KB", intent_id="I", resource_name="kb", collections=("kb",))
+ROUTE = AllowedRoute(intent_id="I", resource_name="kb", collections=("kb",))
 NASTY = st.sampled_from(['"', "\\", "\n", "\x00", "\x1f", "\x7f", "中", "😀", "x"])
 
 few = settings(patient, max_examples=30)

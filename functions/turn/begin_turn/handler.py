@@ -4,8 +4,10 @@ import logging
 from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
 from turngate.domain.shapes import Frozen
-from turngate.states.begin_turn import StartOrder, TurnStart, begin_turn
+from turngate.protocol.orders import StartOrder
+from turngate.states.begin_turn import TurnStart, begin_turn
 
 logger = logging.getLogger()
 ports = wiring.live("store", "events_to_push")
@@ -21,7 +23,7 @@ def handle(request: Input, ports: wiring.Ports) -> TurnStart:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    request = Input.model_validate(event)
+    request = wire.read(event, Input)
     output = handle(request, ports)
     logger.info("begin", extra={"run": request.order.run, "kind": output.kind})
-    return output.model_dump(mode="json")
+    return wire.write(output)

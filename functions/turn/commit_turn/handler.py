@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
 from turngate.states.commit_turn import CommitRequest, Ended, commit_turn
 
 logger = logging.getLogger()
@@ -15,7 +16,7 @@ def handle(request: CommitRequest, ports: wiring.Ports) -> Ended:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    request = CommitRequest.model_validate(event)
+    request = wire.read(event, CommitRequest)
     output = handle(request, ports)
     logger.info("commit", extra={"run": request.turn.run, "kind": output.kind, "state": output.state})
-    return output.model_dump(mode="json")
+    return wire.write(output)

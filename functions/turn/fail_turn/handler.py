@@ -4,8 +4,9 @@ import logging
 from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
 from turngate.domain.shapes import Frozen
-from turngate.states.begin_turn import StartOrder
+from turngate.protocol.orders import StartOrder
 from turngate.states.commit_turn import Ended, fail_turn
 
 logger = logging.getLogger()
@@ -23,9 +24,9 @@ def handle(request: Input, ports: wiring.Ports) -> Ended:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    request = Input.model_validate(event)
+    request = wire.read(event, Input)
     output = handle(request, ports)
     # not the Cause: the function that failed has logged it, and it may hold what somebody wrote
     extra = {"run": request.order.run, "error": request.error.get("Error"), "became": output.kind}
     logger.error("turn failed", extra=extra)
-    return output.model_dump(mode="json")
+    return wire.write(output)

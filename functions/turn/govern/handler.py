@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from turngate.domain import wire
 from turngate.states.govern import Governed, GovernRequest, rule
 
 
@@ -10,4 +11,4 @@ def handle(request: GovernRequest) -> Governed:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    return handle(GovernRequest.model_validate(event)).model_dump(mode="json")
+    return wire.write(handle(wire.read(event, GovernRequest)))

@@ -1,19 +1,17 @@
 """States Understand and ComposeReply (one function, so that one warm pool serves both): read, or phrase."""
 
 import logging
-from typing import Annotated, Any
-
-from pydantic import Field, TypeAdapter
+from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
 from turngate.states.compose_reply import ComposedReply, ComposeRequest, compose_reply
 from turngate.states.understand import UnderstandRequest, Understood, understand
 
 logger = logging.getLogger()
 ports = wiring.live("store", "events_to_push", "model", "embedder")
 
-Input = Annotated[UnderstandRequest | ComposeRequest, Field(discriminator="task")]
-_INPUT: TypeAdapter[Input] = TypeAdapter(Input)
+Input = UnderstandRequest | ComposeRequest
 
 
 def handle(request: Input, ports: wiring.Ports) -> Understood | ComposedReply:
@@ -23,7 +21,7 @@ def handle(request: Input, ports: wiring.Ports) -> Understood | ComposedReply:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    request = _INPUT.validate_python(event)
+    request: Input = wire.read(event, Input)
     output = handle(request, ports)
-    logger.info(request.task, extra={"run": request.turn.run, "usage": output.usage.model_dump()})
-    return output.model_dump(mode="json")
+    logger.info(request.task, extra={"run": request.turn.run, "usage": wire.write(output.usage)})
+    return wire.write(output)

@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
 from turngate.states.resume_pending import ResumedTurn, ResumeRequest, resume_pending
 
 logger = logging.getLogger()
@@ -15,7 +16,7 @@ def handle(request: ResumeRequest, ports: wiring.Ports) -> ResumedTurn:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    request = ResumeRequest.model_validate(event)
+    request = wire.read(event, ResumeRequest)
     output = handle(request, ports)
     logger.info("resume", extra={"run": request.turn.run, "kind": output.kind})
-    return output.model_dump(mode="json")
+    return wire.write(output)

@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
 from turngate.domain.shapes import PartResult
 from turngate.states.retrieve import RetrieveRequest, retrieve
 
@@ -16,7 +17,7 @@ def handle(request: RetrieveRequest, ports: wiring.Ports) -> PartResult:
 
 
 def lambda_handler(event: dict[str, Any], context: object) -> dict[str, Any]:
-    request = RetrieveRequest.model_validate(event)
+    request = wire.read(event, RetrieveRequest)
     output = handle(request, ports)
     logger.info("retrieve", extra={"run": request.turn.run, "part": output.part_id, "status": output.status})
-    return output.model_dump(mode="json")
+    return wire.write(output)

@@ -5,16 +5,17 @@ from functools import partial
 from typing import Any
 
 from turngate import wiring
+from turngate.domain import wire
+from turngate.protocol.orders import StartOrder
 from turngate.sqs_batch import RESERVE_MS, each_record
-from turngate.states.begin_turn import StartOrder
 
 ports = wiring.live("turns")
 
 
 def start(body: str, ports: wiring.Ports) -> None:
-    order = StartOrder.model_validate_json(body)
+    order = wire.read_json(body, StartOrder)
     name = f"{order.run}-{ports.ids.token()[:8]}"
-    ports.turns.start(name=name, payload=order.model_dump(mode="json"))
+    ports.turns.start(name=name, payload=wire.write(order))
 
 
 def handle(event: dict[str, Any], ports: wiring.Ports, has_time: Callable[[], bool]) -> dict[str, Any]:

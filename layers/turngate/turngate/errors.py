@@ -7,6 +7,7 @@
     │   └── KnowledgeUnavailableError  the index cannot be read right now
     ├── RefusedError              the caller is told, with a stable code of contracts/problems.yaml
     ├── BrokenInvariantError      something that cannot be was seen: fail loudly, wake a person
+    │   └── MalformedError        a document lacks the shape it should have
     └── ConditionFailedError      a transaction's condition did not hold: an answer to the protocol, never to a user
 
 Step Functions sees the class name as the error name (ASL `ErrorEquals`); a Retry names `TransientError`'s
@@ -61,6 +62,17 @@ class RefusedError(TurngateError):
 
 class BrokenInvariantError(TurngateError):
     """Raised when a state that cannot exist was read, or an input of our own making is malformed."""
+
+
+class MalformedError(BrokenInvariantError):
+    """Raised when a payload, an order or a stored item lacks its shape. `path` (`intents[3].id`, empty: the whole
+    document) and `reason` name fields and types of ours, and nothing that the document holds."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        path = path.removeprefix(".")
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.path = path
+        self.reason = reason
 
 
 class ConditionFailedError(TurngateError):

@@ -26,10 +26,11 @@ from turngate.adapters.indexing import (
     summary_of,
     vectors_of,
 )
+from turngate.domain import wire
 from turngate.domain.knowledge import VersionSummary, check_scope, digest_of, publishable
 from turngate.domain.ranking import DEPTH, TITLE_WEIGHT
 from turngate.domain.search_words import query_words
-from turngate.errors import KnowledgeUnavailableError
+from turngate.errors import KnowledgeUnavailableError, MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -159,7 +160,7 @@ class SqliteKnowledge:
         try:
             opened = _read(connection)
             _check(opened, account, collection, version)
-        except (sqlite3.Error, ValueError, KnowledgeUnavailableError) as error:
+        except (sqlite3.Error, ValueError, MalformedError, KnowledgeUnavailableError) as error:
             connection.close()
             raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
         while len(self._opened) >= _MAX_OPEN:
@@ -185,7 +186,7 @@ def _build(
 ) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(_SCHEMA)
-        connection.execute("INSERT INTO summary VALUES (?)", (summary.model_dump_json(),))
+        connection.execute("INSERT INTO summary VALUES (?)", (wire.write_json(summary),))
         connection.executemany(
             "INSERT INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -213,7 +214,7 @@ def _read(connection: sqlite3.Connection) -> _Opened:
     if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
         raise KnowledgeUnavailableError("another format")
     document = connection.execute("SELECT document FROM summary").fetchone()
-    summary = VersionSummary.model_validate_json(document[0] if document else "")
+    summary = wire.read_json(document[0] if document else "", VersionSummary)
     blob = connection.execute("SELECT data FROM vectors").fetchone()
     if not blob:
         return _Opened(connection, summary, None)

@@ -8,32 +8,33 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from turngate.domain import frames, keys
+from msgspec import Struct
+
+from turngate.domain import frames, keys, wire
 from turngate.domain.client_events import ephemeral
 from turngate.domain.problems import PROBLEMS, problem_document
 from turngate.domain.records import Head, Run
+from turngate.domain.shapes import TenantContext
 from turngate.errors import RefusedError, TransientError
 from turngate.protocol.accepting import IncomingMessage, accept_message
 from turngate.protocol.connecting import CONNECTION_LIFE_MS, remember_connection
 from turngate.protocol.finishing import Committed, cancelled, finish_run
-from turngate.protocol.orders import push_order, start_order
+from turngate.protocol.orders import ConnectionRef, FrameOrder, ResumeOrder, push_order, start_order
 
 if TYPE_CHECKING:
-    from turngate.domain.shapes import Language, TenantContext
+    from turngate.domain.shapes import Language
     from turngate.wiring import Ports
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 300
-_CHINESE = re.compile(r"[一-鿿]|\\u(?:4[ef]|[5-9][0-9a-f])[0-9a-f]{2}", re.IGNORECASE)
+_CHINESE = r"(?i)[一-鿿]|\\u(?:4[ef]|[5-9][0-9a-f])[0-9a-f]{2}"
 """Also as JSON escapes: a frame that is refused may be one that cannot be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """A connection, who is on it, and the id of this very request."""
 
     tenant: TenantContext
@@ -42,12 +43,12 @@ class Caller:
     request_id: str
 
     @property
-    def connection(self) -> dict[str, Any]:
-        return {
-            "connection_id": self.connection_id,
-            "principal": self.tenant.principal,
-            "connected_at": self.connected_at,
-        }
+    def connection(self) -> ConnectionRef:
+        return ConnectionRef(
+            connection_id=self.connection_id,
+            principal=self.tenant.principal,
+            connected_at=self.connected_at,
+        )
 
 
 def answer(body: str | None, *, is_base64: bool, caller: Caller, ports: Ports) -> str:
@@ -165,17 +166,15 @@ def _resume(frame: frames.Resume, caller: Caller, ports: Ports) -> str:
         "limits": {"text_bytes": frames.MAX_TEXT_BYTES, "frame_bytes": frames.MAX_FRAME_BYTES},
     }
     now = ports.clock.now_ms()
-    order: dict[str, Any] = {
-        "kind": "resume",
-        "account": caller.tenant.account,
-        "connection": caller.connection,
-        "frame": ephemeral("session.ready", data, now=now, conversation=frame.conversation_id),
-        "after_seq": min(frame.after_seq, last_seq),
-        "last_seq": last_seq,
-    }
-    if frame.conversation_id:
-        order["conversation"] = frame.conversation_id
-    ports.events_to_push.send(order)
+    order = ResumeOrder(
+        account=caller.tenant.account,
+        conversation=frame.conversation_id,
+        connection=caller.connection,
+        frame=ephemeral("session.ready", data, now=now, conversation=frame.conversation_id),
+        after_seq=min(frame.after_seq, last_seq),
+        last_seq=last_seq,
+    )
+    ports.events_to_push.send(wire.write(order))
     return "resumed"
 
 
@@ -217,14 +216,9 @@ def _tell_problem(ports: Ports, caller: Caller, body: str | None, refused: Refus
 
 
 def _language(body: str | None) -> Language:
-    return "zh-CN" if _CHINESE.search(body or "") else "en"
+    return "zh-CN" if re.search(_CHINESE, body or "") else "en"
 
 
 def _tell(ports: Ports, caller: Caller, frame: dict[str, Any]) -> None:
-    order = {
-        "kind": "frame",
-        "account": caller.tenant.account,
-        "connection": caller.connection,
-        "frame": frame,
-    }
-    ports.events_to_push.send(order)
+    order = FrameOrder(account=caller.tenant.account, connection=caller.connection, frame=frame)
+    ports.events_to_push.send(wire.write(order))

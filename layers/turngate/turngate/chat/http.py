@@ -7,13 +7,12 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-
 from turngate.chat.answering import own_head
 from turngate.chat.identity import from_context, welcome_guest
+from turngate.domain import wire
 from turngate.domain.problems import problem_document
 from turngate.domain.shapes import Ident
-from turngate.errors import RefusedError, TransientError
+from turngate.errors import MalformedError, RefusedError, TransientError
 from turngate.protocol.announcing import read_log
 from turngate.protocol.connecting import TICKET_TTL_MS, issue_ticket
 
@@ -28,24 +27,17 @@ logger = logging.getLogger(__name__)
 MAX_BODY_BYTES = 16 * 1024
 MAX_PAGE = 100
 MAX_SEQ = 9_999_999_999
-_IDENT: TypeAdapter[str] = TypeAdapter(Ident)
 Event = dict[str, Any]
 Response = dict[str, Any]
-
-
-class GuestRequest(BaseModel):
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
-
-    account: Ident
 
 
 def post_guest(event: Event, ports: Ports) -> Response:
     """POST /v1/chat/guests {account} → {token, principal, expires_at}."""
     try:
-        request = GuestRequest.model_validate(_body(event))
-    except ValidationError as error:
+        account: str = wire.read(_body(event).get("account"), Ident)
+    except MalformedError as error:
         raise RefusedError("body_invalid", "account") from error
-    token, tenant, expires_at = welcome_guest(ports.store, ports.clock, ports.ids, account=request.account)
+    token, tenant, expires_at = welcome_guest(ports.store, ports.clock, ports.ids, account=account)
     return _json(201, {"token": token, "principal": tenant.principal, "expires_at": expires_at})
 
 
@@ -124,9 +116,10 @@ def _body(event: Event) -> dict[str, Any]:
 def _conversation_id(event: Event) -> str:
     """What cannot be an id names no conversation."""
     try:
-        return _IDENT.validate_python((event.get("pathParameters") or {}).get("id"))
-    except ValidationError as error:
+        conversation: str = wire.read((event.get("pathParameters") or {}).get("id"), Ident)
+    except MalformedError as error:
         raise RefusedError("conversation_not_found") from error
+    return conversation
 
 
 def _number(query: dict[str, str], name: str, default: int, most: int) -> int:

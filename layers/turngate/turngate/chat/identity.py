@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.fence import NO_ACCOUNT
 from turngate.domain.shapes import TenantContext
 from turngate.domain.transaction import Absent, Item, Put, Transaction
-from turngate.errors import RefusedError
+from turngate.errors import MalformedError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +37,7 @@ def welcome_guest(
     expires_at = clock.now_ms() + GUEST_TTL_MS
     item: Item = {
         "entity": "guest",
-        "tenant": tenant.model_dump(mode="json", exclude_none=True),
+        "tenant": tenant.known(),
         "expires_at": expires_at,
         "ttl": expires_at // 1000,
     }
@@ -63,27 +62,30 @@ def tenant_of_claims(claims: Mapping[str, Any], settings: Settings) -> TenantCon
     groups = claims.get("cognito:groups") or claims.get("groups")
     staff = tuple(role for role in _STAFF if isinstance(groups, list) and role in groups)
     try:
-        return TenantContext(
-            account=claims.get(settings.account_claim, ""),
-            principal=f"user:{claims.get('sub', '')}",
-            customer=claims.get(settings.customer_claim) or (None if staff else claims.get("sub")),
-            roles=staff or ("customer",),
+        return wire.read(
+            {
+                "account": claims.get(settings.account_claim),
+                "principal": f"user:{claims.get('sub', '')}",
+                "customer": claims.get(settings.customer_claim) or (None if staff else claims.get("sub")),
+                "roles": staff or ("customer",),
+            },
+            TenantContext,
         )
-    except ValidationError as error:
+    except MalformedError as error:
         raise RefusedError("unauthorized") from error
 
 
 def as_context(tenant: TenantContext) -> dict[str, str]:
     """The authorizer context: API Gateway passes strings on to the integration."""
-    return {"tenant": tenant.model_dump_json(exclude_none=True)}
+    return {"tenant": json.dumps(tenant.known(), ensure_ascii=False)}
 
 
 def from_context(authorizer: Mapping[str, Any]) -> TenantContext:
     """What the authorizer said, whichever API passed it on. Raises RefusedError `unauthorized`."""
     context = authorizer.get("lambda", authorizer)
     try:
-        return TenantContext.model_validate_json(context.get("tenant", ""))
-    except ValidationError as error:
+        return wire.read_json(context.get("tenant", ""), TenantContext)
+    except MalformedError as error:
         raise RefusedError("unauthorized") from error
 
 
@@ -92,7 +94,7 @@ def _guest(store: ConversationStore, clock: Clock, token: str) -> TenantContext:
     seen = store.get(NO_ACCOUNT, (key,)).get(key)
     if seen is None or seen["entity"] != "guest" or seen["expires_at"] < clock.now_ms():
         raise RefusedError("unauthorized")
-    return TenantContext.model_validate(seen["tenant"])
+    return wire.read(seen["tenant"], TenantContext)
 
 
 def _sha256(token: str) -> str:

@@ -1,59 +1,21 @@
-"""Orders of the `events-to-push` queue: a stored event, an ephemeral frame, or what a returning client missed."""
+"""Carry out orders of the `events-to-push` queue: a stored event, an ephemeral frame, or what a client missed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pydantic import Field, TypeAdapter
-
-from turngate.domain.shapes import Frozen, Ident
+from turngate.domain import wire
 from turngate.protocol.announcing import push_events, push_frame, replay
+from turngate.protocol.orders import EventOrder, FrameOrder, PushOrder, ResumeOrder
 
 if TYPE_CHECKING:
     from turngate.wiring import Ports
 
 
-class ConnectionRef(Frozen):
-    connection_id: str
-    principal: str
-    connected_at: int
-
-
-class EventOrder(Frozen):
-    kind: Literal["event"]
-    account: Ident
-    conversation: Ident
-    evt: int
-
-
-class FrameOrder(Frozen):
-    """To one connection, or to every watcher of the conversation."""
-
-    kind: Literal["frame"]
-    account: Ident
-    conversation: Ident | None = None
-    connection: ConnectionRef | None = None
-    frame: dict[str, Any]
-
-
-class ResumeOrder(Frozen):
-    kind: Literal["resume"]
-    account: Ident
-    conversation: Ident | None = None
-    connection: ConnectionRef
-    frame: dict[str, Any]
-    after_seq: int
-    last_seq: int
-
-
-PushOrder = Annotated[EventOrder | FrameOrder | ResumeOrder, Field(discriminator="kind")]
-_ORDERS: TypeAdapter[PushOrder] = TypeAdapter(PushOrder)
-
-
 def carry_out(body: str, ports: Ports) -> int:
     """Carry out one order; the number of frames delivered. Raises TransientError when it may work later."""
-    order = _ORDERS.validate_json(body)
+    order: PushOrder = wire.read_json(body, PushOrder)
     store, pusher, clock = ports.store, ports.pusher, ports.clock
     match order:
         case EventOrder(account=account, conversation=conversation, evt=evt):
@@ -66,7 +28,7 @@ def carry_out(body: str, ports: Ports) -> int:
                 account=order.account,
                 frame=order.frame,
                 conversation=order.conversation,
-                connection=connection.model_dump() if connection else None,
+                connection=wire.write(connection) if connection else None,
             )
         case ResumeOrder():
             return _resume(order, ports)
@@ -74,7 +36,7 @@ def carry_out(body: str, ports: Ports) -> int:
 
 def _resume(order: ResumeOrder, ports: Ports) -> int:
     store, pusher, clock = ports.store, ports.pusher, ports.clock
-    target = order.connection.model_dump()
+    target = wire.write(order.connection)
     delivered = push_frame(store, pusher, clock, account=order.account, frame=order.frame, connection=target)
     if order.conversation is None or order.after_seq >= order.last_seq:
         return delivered

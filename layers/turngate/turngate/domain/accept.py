@@ -9,17 +9,16 @@ Three modes: AI (a new run, the older one superseded), behind a protected run (s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from msgspec import Struct
 
 from turngate.domain import budget, keys, run_log
 from turngate.domain.client_events import ClientEvent, log_entry, message_id
 from turngate.domain.rate import Empty, RateLimit, take_token
 from turngate.domain.records import OPEN_STATES, Head, Run, run_item
+from turngate.domain.shapes import TenantContext
 from turngate.domain.transaction import Absent, Action, Equals, Item, OneOf, Put, Term, Transaction, Update
-
-if TYPE_CHECKING:
-    from turngate.domain.shapes import TenantContext
 
 START_GRACE_MS = 10_000
 """A queued run not begun this long after its transaction is started again."""
@@ -30,8 +29,7 @@ PROTECT_AFTER_MS = 20_000
 IDEMPOTENCY_RETENTION_S = 30 * 24 * 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """A message as it came in. `writer` is the id of this very attempt: it tells our own lost response from a
     resend."""
 
@@ -46,8 +44,7 @@ class Submission:
     writer: str
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptResult:
+class AcceptResult(Struct, frozen=True):
     """What the sender is told; a resend is told the same with `duplicate`."""
 
     conversation: str
@@ -58,15 +55,13 @@ class AcceptResult:
     duplicate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Accept:
+class Accept(Struct, frozen=True):
     transaction: Transaction
     result: AcceptResult
     kind: Literal["accept"] = "accept"
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """Seen before with the same body. `ours`: this attempt wrote it and lost the response."""
 
     result: AcceptResult
@@ -74,8 +69,7 @@ class Replay:
     kind: Literal["replay"] = "replay"
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     code: Literal["message_conflict", "conversation_not_found", "rate_limited"]
     retry_after_ms: int | None = None
     kind: Literal["refuse"] = "refuse"

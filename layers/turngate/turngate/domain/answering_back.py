@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from turngate.domain.contract import authorise
 from turngate.domain.pending import Closing, Opening, PendingChanges, PendingItem, waits_for_an_answer
 from turngate.domain.resuming import Resumption, Taken, verified
 from turngate.domain.route_trace import ResumedFrom
-from turngate.domain.ruling import Decision, Ruled
+from turngate.domain.ruling import Decision
 from turngate.domain.shapes import (
     Candidate,
     Clarification,
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from turngate.domain.config import GovernanceSlice
     from turngate.domain.pending import PendingKind
-    from turngate.domain.shapes import Language, Part, TenantContext, TurnInput, Understanding
+    from turngate.domain.route_trace import RouteOutcome
+    from turngate.domain.shapes import Language, Part, Route, TenantContext, TurnInput, Understanding
 
 CANCELLED = "PENDING_CANCELLED"
 """Stands for the intent in the answer to "算了"."""
@@ -87,8 +90,9 @@ def _answered(
     replies, default = governed.replies, governed.default_language
     candidates: tuple[Candidate, ...] = ()
     intent_id, given = "", {**item.given}
-    outcome, keeps_open = "NEED_CLARIFICATION", False
-    route: Ruled
+    outcome: RouteOutcome = "NEED_CLARIFICATION"
+    keeps_open = False
+    route: Route
     if taken.how == "cancel":
         text = say(replies.cancelled_reply, language, default)
         route = FixedAnswer(intent_id=CANCELLED, resource_name=item.kind, text=text)
@@ -108,23 +112,30 @@ def _answered(
         route = authorise(governed, intent_id, tenant, language)
         refused = isinstance(route, Refusal) and route.reason == "disabled"
         outcome = "OUT_OF_SCOPE" if refused else "ROUTED"
-    return Decision.model_validate(
-        {
-            "sub_question": SubQuestion(text=item.question, candidates=candidates),
-            "resolution": "RESOLVED",
-            "outcome": outcome,
-            "route": route,
-            "intent_id": intent_id,
-            "given": given,
-            "resumed": _resumed_from(item, taken),
-            "keeps_open": keeps_open,
-        }
+    return Decision(
+        sub_question=SubQuestion(text=item.question, candidates=candidates),
+        resolution="RESOLVED",
+        outcome=outcome,
+        route=route,
+        intent_id=intent_id,
+        given=given,
+        resumed=_resumed_from(item, taken),
+        keeps_open=keeps_open,
     )
 
 
 def _resumed_from(item: PendingItem, taken: Taken) -> ResumedFrom:
-    said = taken.model_dump(include={"how", "by", "option_id", "field", "reason", "text", "value"})
-    return ResumedFrom(pending_id=item.pending_id, kind=item.kind, **said)
+    return ResumedFrom(
+        pending_id=item.pending_id,
+        kind=item.kind,
+        how=taken.how,
+        by=taken.by,
+        option_id=taken.option_id,
+        field=taken.field,
+        reason=taken.reason,
+        text=taken.text,
+        value=taken.value,
+    )
 
 
 def _ask_again(item: PendingItem, lead: str) -> Clarification:
@@ -173,14 +184,13 @@ def or_ask_again(fresh: list[Decision], back: Settled, turn_input: TurnInput) ->
     item = max(waiting, key=lambda item: (item.asked_seq, item.pending_id))
     unclear = Taken(pending_id=item.pending_id, how="unclear", text=turn_input.text, reason="which_one")
     return [
-        decision.model_copy(
-            update={
-                "sub_question": SubQuestion(text=item.question, candidates=decision.sub_question.candidates),
-                "outcome": "NEED_CLARIFICATION",
-                "route": _ask_again(item, item.text.partition("\n")[0]),
-                "resumed": _resumed_from(item, unclear),
-                "keeps_open": True,
-            }
+        replace(
+            decision,
+            sub_question=SubQuestion(text=item.question, candidates=decision.sub_question.candidates),
+            outcome="NEED_CLARIFICATION",
+            route=_ask_again(item, item.text.partition("\n")[0]),
+            resumed=_resumed_from(item, unclear),
+            keeps_open=True,
         )
         for decision in fresh[:1]
     ]

@@ -5,8 +5,9 @@ knowledge versions are pinned by it, once: a retry of the same execution reads t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from turngate.domain import keys
 from turngate.domain.transaction import Equals, Transaction, Update
@@ -16,23 +17,20 @@ if TYPE_CHECKING:
     from turngate.domain.transaction import Item
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """Write this, then go on."""
 
     transaction: Transaction
     kind: Literal["claim"] = "claim"
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Struct, frozen=True):
     """Ours already: a retry after our own success. Go on with the pins of the run."""
 
     kind: Literal["claimed"] = "claimed"
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """Another execution owns the run, or the run has ended."""
 
     state: str

@@ -5,8 +5,9 @@ model state learns it in the very write that would spend (F-218, F-365)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from turngate.domain import keys
 from turngate.domain.run_log import WORK_RETENTION_S
@@ -19,15 +20,13 @@ MAX_MODEL_CALLS = 12
 """R-01, profile `chat`: a retry counts too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """The run does not count any more."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exhausted:
+class Exhausted(Struct, frozen=True):
     limit: str
 
 

@@ -6,8 +6,9 @@ WebSocket)."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct
 
 from turngate.domain import keys
 from turngate.domain.packing import pack, unpack
@@ -18,12 +19,11 @@ PUSH_GRACE_MS = 10_000
 WIRE_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ClientEvent:
+class ClientEvent(Struct, frozen=True):
     """What happened, before it has a number."""
 
     type: str
-    data: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = {}
     run_id: str | None = None
     message_id: str | None = None
     message_seq: int | None = None

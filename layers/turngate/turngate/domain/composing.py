@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from turngate.domain import wire
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.grounding import objection, plain_text
 from turngate.domain.prompting import ModelRequest, array_of, as_user_message, strict_object
@@ -216,8 +217,12 @@ def _compose_part(
     same: dict[str, Any] = {"part_id": part.part_id, "question": part.question}
     if result.delivery == "verbatim":
         failed = isinstance(part.route, Refusal) and part.route.reason == "ROUTING_ERROR"
-        origin = "stated_failure" if failed else "fixed"
-        return Composed(**same, outcome=result.outcome, origin=origin, text=result.text)
+        return Composed(
+            **same,
+            outcome=result.outcome,
+            origin="stated_failure" if failed else "fixed",
+            text=result.text,
+        )
     if result.status == "unavailable" or (result.status == "found" and not pieces):
         return Composed(**same, outcome="decline", origin="stated_failure", text=words.of("model_down_reply"))
     if result.status != "found":
@@ -282,7 +287,7 @@ def _sources(used: Iterable[Evidence]) -> tuple[Source, ...]:
             title=cut(printable(piece.title), _MAX_NAME_BYTES),
             source=cut(printable(piece.source), _MAX_NAME_BYTES),
         )
-        room -= len(source.model_dump_json().encode())
+        room -= len(wire.write_json(source).encode())
         if room < 0:
             break
         found[document] = source

@@ -7,10 +7,11 @@ Understand, Govern and ComposeReply need, small enough to travel in a state mach
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+import msgspec
 
+from turngate.domain import wire
 from turngate.domain.routing import Finding, Risk, Routing, routing_findings
 from turngate.domain.shapes import Frozen, Ident, Language, Texts
 from turngate.domain.standard_replies import MessageTypeReplies, StandardReplies
@@ -84,7 +85,7 @@ class AssistantConfig(StandardReplies):
     schema_version: Literal[1]
     account: Ident
     assistant: Ident
-    languages: tuple[Language, ...] = Field(min_length=1)
+    languages: Annotated[tuple[Language, ...], msgspec.Meta(min_length=1)]
     default_language: Language
     routing: Routing
     intents: tuple[Intent, ...]
@@ -130,7 +131,9 @@ def governance_slice(config: AssistantConfig) -> GovernanceSlice:
         contract=tuple(entry for entry in config.contract if entry.intent_id in ids),
         system_replies=config.system_replies,
         pre_routing=config.pre_routing,
-        replies=StandardReplies(**{name: getattr(config, name) for name in StandardReplies.model_fields}),
+        replies=StandardReplies(
+            **{name: getattr(config, name) for name in StandardReplies.__struct_fields__}
+        ),
     )
 
 
@@ -236,9 +239,9 @@ def _text_findings(config: AssistantConfig) -> Iterator[Finding]:
 
 
 def _all_texts(config: AssistantConfig) -> Iterator[tuple[str, Texts]]:
-    for name in StandardReplies.model_fields:
+    for name in StandardReplies.__struct_fields__:
         yield name, getattr(config, name)
-    for name in MessageTypeReplies.model_fields:
+    for name in MessageTypeReplies.__struct_fields__:
         yield f"message_type_replies/{name}", getattr(config.message_type_replies, name)
     for action, texts in config.system_replies.items():
         yield f"system_replies/{action}", texts
@@ -252,7 +255,7 @@ def _all_texts(config: AssistantConfig) -> Iterator[tuple[str, Texts]]:
 
 
 def _size_findings(config: AssistantConfig) -> Iterator[Finding]:
-    size = len(governance_slice(config).model_dump_json().encode())
+    size = len(wire.write_json(governance_slice(config)).encode())
     if size > MAX_SLICE_BYTES:
         message = f"the governance slice takes {size} bytes; at most {MAX_SLICE_BYTES}"
         yield Finding(code="slice_too_large", path="", message=message)

@@ -47,7 +47,6 @@ def authorise(
     if entry.kind == "KB":
         public = tuple(other for other in governed.routing.fallback_collections if other != name)
         return AllowedRoute(
-            kind="KB",
             intent_id=intent_id,
             resource_name=name,
             collections=(name,),
@@ -80,6 +79,4 @@ def public_fallback(governed: GovernanceSlice) -> AllowedRoute | None:
     collections = governed.routing.fallback_collections
     if not collections:
         return None
-    return AllowedRoute(
-        kind="KB", intent_id=FALLBACK, resource_name="public", collections=collections, fallback=True
-    )
+    return AllowedRoute(intent_id=FALLBACK, resource_name="public", collections=collections, fallback=True)

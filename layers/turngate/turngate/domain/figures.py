@@ -10,13 +10,14 @@ import re
 import unicodedata
 from decimal import Decimal
 
-_CODE = re.compile(r"(?<![a-z0-9])(?=[a-z0-9_-]*\d)(?=[a-z0-9_-]*[a-z])[a-z0-9]+(?:[_-][a-z0-9]+)*")
-_QUANTITY = re.compile(r"\d+(?:\.\d+)?(?:st|nd|rd|th|h|d|g|kg|km|cm|mm|m|w|v|x|s|min|mah|gb|mb|tb|am|pm)?")
-_NUMBER = re.compile(r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+# patterns are strings: `re` compiles and keeps each when it is first used, and not in every cold start
+_CODE = r"(?<![a-z0-9])(?=[a-z0-9_-]*\d)(?=[a-z0-9_-]*[a-z])[a-z0-9]+(?:[_-][a-z0-9]+)*"
+_QUANTITY = r"\d+(?:\.\d+)?(?:st|nd|rd|th|h|d|g|kg|km|cm|mm|m|w|v|x|s|min|mah|gb|mb|tb|am|pm)?"
+_NUMBER = r"\d+(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _MEASURE = "个?工作日|个?自然日|个?小时|个?月|分钟|秒|[天日年周期岁号点次件个元块倍折米斤克]|公斤"
 # 一个, 一次 and 一点 are articles more often than counts
 _HAN_ARTICLE = r"(?<![〇零一二两三四五六七八九十百千万])一(?:个(?!月|小时|工作日|自然日)|[次件点])"
-_HAN_NUMBER = re.compile(rf"(?!{_HAN_ARTICLE})([〇零一二两三四五六七八九十百千万]+)(?=\s*(?:{_MEASURE}))")
+_HAN_NUMBER = rf"(?!{_HAN_ARTICLE})([〇零一二两三四五六七八九十百千万]+)(?=\s*(?:{_MEASURE}))"
 _HAN_DIGITS = {"〇": 0, "零": 0, "两": 2, **{c: n for n, c in enumerate("一二三四五六七八九", start=1)}}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
 _UP_TO_NINETEEN = (
@@ -29,32 +30,29 @@ _VALUES = {
     **{word: n for n, word in enumerate(_WORDS) if word != "one"},  # "one" is mostly a pronoun
     **{word: n * 10 for n, word in enumerate(_TENS, start=2)},
 }
-_WORD = re.compile(rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_WORDS[1:10])}))?|({'|'.join(_VALUES)}))\b")
-_HAN_NOT = re.compile(r"[不没未无]|(?<![特级区性分类个])别(?!的|人)")
-_HAN_NOT_MEANT = re.compile(r"(.)[不没]\1|有没有|不好意思|不过|差不多|不知道|没关系|没事")
-_LATIN_NOT = re.compile(r"\b(?:not|no|never|without|cannot|none|nothing|neither)\b|n[’']t\b")
+_WORD = rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_WORDS[1:10])}))?|({'|'.join(_VALUES)}))\b"
+_HAN_NOT = r"[不没未无]|(?<![特级区性分类个])别(?!的|人)"
+_HAN_NOT_MEANT = r"(.)[不没]\1|有没有|不好意思|不过|差不多|不知道|没关系|没事"
+_LATIN_NOT = r"\b(?:not|no|never|without|cannot|none|nothing|neither)\b|n[’']t\b"
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_ ][A-Za-z0-9]+)*")
-_QUOTED = re.compile(r"[“\"「『《]([^”\"」』》]{2,40})[”\"」』》]")
-_HAN_CHARACTER = re.compile("[\u3400-\u9fff]")
-_UNDERSCORED = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
-_DIRECTIONS = tuple(
-    (re.compile(one), re.compile(other))
-    for one, other in (
-        ("寄出|寄给|发出|发给|发货", "收到|收货|签收"),
-        ("打开|开启|开通|启用", "关闭|关掉|停用"),
-        ("增加|加上|多加", "减少|减去|少"),
-        ("升级", "降级"),
-        ("换货", "退货"),
-        ("买入|购买", "卖出|出售"),
-        ("之前|以前", "之后|以后"),
-        (r"\b(?:turn(?:ing)? on|enable|activate)\b", r"\b(?:turn(?:ing)? off|disable|deactivate)\b"),
-        (r"\b(?:send|sent)\b", r"\b(?:receive|received)\b"),
-        (r"\b(?:increase|add|more)\b", r"\b(?:decrease|remove|less)\b"),
-        (r"\bbefore\b", r"\bafter\b"),
-        (r"\bbuy\b", r"\bsell\b"),
-        (r"\bupgrade\b", r"\bdowngrade\b"),
-    )
+_NAME = r"[A-Za-z][A-Za-z0-9]*(?:[-_ ][A-Za-z0-9]+)*"
+_QUOTED = r"[“\"「『《]([^”\"」』》]{2,40})[”\"」』》]"
+_HAN_CHARACTER = "[\u3400-\u9fff]"
+_UNDERSCORED = r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+"
+_DIRECTIONS = (
+    ("寄出|寄给|发出|发给|发货", "收到|收货|签收"),
+    ("打开|开启|开通|启用", "关闭|关掉|停用"),
+    ("增加|加上|多加", "减少|减去|少"),
+    ("升级", "降级"),
+    ("换货", "退货"),
+    ("买入|购买", "卖出|出售"),
+    ("之前|以前", "之后|以后"),
+    (r"\b(?:turn(?:ing)? on|enable|activate)\b", r"\b(?:turn(?:ing)? off|disable|deactivate)\b"),
+    (r"\b(?:send|sent)\b", r"\b(?:receive|received)\b"),
+    (r"\b(?:increase|add|more)\b", r"\b(?:decrease|remove|less)\b"),
+    (r"\bbefore\b", r"\bafter\b"),
+    (r"\bbuy\b", r"\bsell\b"),
+    (r"\bupgrade\b", r"\bdowngrade\b"),
 )
 
 
@@ -62,31 +60,31 @@ def numbers_in(text: str) -> frozenset[str]:
     """The values of the numbers a text states, written as plain decimals: `1,000.0` and `一千元` both give `1000`.
     Chinese numerals count where a measure word follows, English number words from two upward."""
     folded = _folded(text)
-    found = {_plain(match.replace(",", "")) for match in _NUMBER.findall(folded)}
-    found |= {str(_han_value(match)) for match in _HAN_NUMBER.findall(folded)}
-    found |= {str(_word_value(*match)) for match in _WORD.findall(folded)}
+    found = {_plain(match.replace(",", "")) for match in re.findall(_NUMBER, folded)}
+    found |= {str(_han_value(match)) for match in re.findall(_HAN_NUMBER, folded)}
+    found |= {str(_word_value(*match)) for match in re.findall(_WORD, folded)}
     return frozenset(found)
 
 
 def codes_in(text: str) -> frozenset[str]:
     """Order numbers, models, serial numbers: words of letters and digits, case folded (`sn-20931`, `x5`). A quantity
     with its unit (`30kg`) is a number, not a code."""
-    return frozenset(code for code in _CODE.findall(_folded(text)) if not _QUANTITY.fullmatch(code))
+    return frozenset(code for code in re.findall(_CODE, _folded(text)) if not re.fullmatch(_QUANTITY, code))
 
 
 def negates(text: str) -> bool:
     """Whether the text negates something, in Chinese or English. A-not-A questions (能不能) do not."""
     folded = _folded(text)
-    return bool(_HAN_NOT.search(_HAN_NOT_MEANT.sub(" ", folded)) or _LATIN_NOT.search(folded))
+    return bool(re.search(_HAN_NOT, re.sub(_HAN_NOT_MEANT, " ", folded)) or re.search(_LATIN_NOT, folded))
 
 
 def names_in(text: str) -> frozenset[str]:
     """Names a text spells out, case folded and without spaces or hyphens: what it quotes, identifiers such as
     `dine_in`, and Latin words inside Chinese, which are models and products. Plain English words are no names."""
     plain = unicodedata.normalize("NFKC", text)
-    found = {*_QUOTED.findall(plain), *_UNDERSCORED.findall(plain)}
-    if _HAN_CHARACTER.search(plain):
-        found |= {name for name in _NAME.findall(plain) if len(name) > 1}
+    found = {*re.findall(_QUOTED, plain), *re.findall(_UNDERSCORED, plain)}
+    if re.search(_HAN_CHARACTER, plain):
+        found |= {name for name in re.findall(_NAME, plain) if len(name) > 1}
     return frozenset(re.sub(r"[\s_-]", "", name.casefold()) for name in found)
 
 
@@ -100,7 +98,10 @@ def turns_around(original: str, wording: str) -> bool:
     """Whether the wording says the opposite direction of the original: on for off, sent for received."""
     was, now = _folded(original), _folded(wording)
     return any(
-        one.search(was) and not other.search(was) and other.search(now) and not one.search(now)
+        re.search(one, was)
+        and not re.search(other, was)
+        and re.search(other, now)
+        and not re.search(one, now)
         for pair in _DIRECTIONS
         for one, other in (pair, pair[::-1])
     )

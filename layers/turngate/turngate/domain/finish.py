@@ -9,10 +9,12 @@ Messages that waited behind a protected run start the next run here, in the same
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from turngate.domain import budget, keys, run_log
+from msgspec import Struct
+from msgspec.structs import replace
+
+from turngate.domain import budget, keys, run_log, wire
 from turngate.domain.accept import TURN_DEADLINE_MS, queued_run
 from turngate.domain.client_events import ClientEvent, log_entry, message_id
 from turngate.domain.pending import PendingChanges, commit_pending
@@ -35,8 +37,7 @@ EndingBy = Literal["execution", "cancel", "sweeper"]
 _MESSAGE_ENDINGS = {"completed": "run.completed", "failed": "run.failed", "timed_out": "run.timed_out"}
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run ends. A completed run has a draft; a failed or timed-out one states its failure in the draft; a
     cancelled one says nothing. `problem` is a code of contracts/problems.yaml. `pending`: the questions this ending
     answers and asks."""
@@ -45,13 +46,12 @@ class Ending:
     by: EndingBy
     writer: str
     draft: Draft | None = None
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
     problem: str | None = None
-    pending: PendingChanges = field(default_factory=PendingChanges)
+    pending: PendingChanges = PendingChanges()
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """`evt` numbers the last client event; `next_run` is set when waiting messages start a run."""
 
     transaction: Transaction
@@ -153,7 +153,7 @@ def _run_action(
         "writer": ending.writer,
         "ended_at": now,
         "ended_evt": evt,
-        "usage": ending.usage.model_dump(),
+        "usage": wire.write(ending.usage),
         **({"next_run": next_run.run} if next_run else {}),
         **({"problem": ending.problem} if ending.problem else {}),
     }
@@ -183,8 +183,8 @@ def _events(conversation: str, run: Run, ending: Ending, now: int) -> tuple[Clie
             "content": ending.draft.content,
             "outcome": ending.draft.outcome,
             "response_source": ending.draft.response_source,
-            "sources": [source.model_dump(mode="json") for source in ending.draft.sources],
-            "facts": [fact.model_dump(mode="json") for fact in ending.draft.facts],
+            "sources": [wire.write(source) for source in ending.draft.sources],
+            "facts": [wire.write(fact) for fact in ending.draft.facts],
         },
         run_id=run.run,
         message_id=message_id(conversation, run.seq, "R"),
@@ -192,7 +192,7 @@ def _events(conversation: str, run: Run, ending: Ending, now: int) -> tuple[Clie
         epoch=run.epoch,
     )
     ended: dict[str, Any] = {
-        "usage": ending.usage.model_dump(),
+        "usage": wire.write(ending.usage),
         "durations": {"total_ms": now - run.created_at},
         **({"problem": ending.problem} if ending.problem else {}),
     }

@@ -1,7 +1,8 @@
 """The final ruling over what the model proposed: it does not classify again (F-089), it decides whether to go on.
 
 First what the message answers of our own open questions. Then, for the rest as a whole and for each sub-question:
-1. a message that is only "查一下" or only points is asked back, whatever the model made of it (NEED_CLARIFICATION);
+1. a message that is only "查一下" or only points is asked back, whatever the model made of it, and so is one in which
+   it found nothing asked (NEED_CLARIFICATION);
 2. a failed classification is a technical error and says so; it never widens what is allowed (ROUTING_ERROR);
 3. a certain question is answered by its pre-routing rule, also inside a compound message;
 4. corrections put an intent in the lead that the customer's own words make certain (F-096 … F-100);
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from msgspec.structs import replace
 
 from turngate.domain import answering_back
 from turngate.domain.arbitration import arbitrate
@@ -37,7 +38,7 @@ from turngate.domain.route_trace import (
     RulingEvent,
     event_of,
 )
-from turngate.domain.ruling import Decision, Ruled
+from turngate.domain.ruling import Decision
 from turngate.domain.shapes import (
     Candidate,
     Clarification,
@@ -45,6 +46,7 @@ from turngate.domain.shapes import (
     Frozen,
     Part,
     Refusal,
+    Route,
     SubQuestion,
     Understanding,
 )
@@ -64,7 +66,7 @@ class Ruling(Frozen):
     parts: tuple[Part, ...]
     events: tuple[RulingEvent, ...]
     trace: RouteTrace
-    pending: PendingChanges = Field(default_factory=PendingChanges)
+    pending: PendingChanges = PendingChanges()
 
 
 def govern(
@@ -120,12 +122,13 @@ def _decide(
 ) -> Iterator[Decision]:
     language, replies, default = turn_input.language, governed.replies, governed.default_language
     whole = SubQuestion(text=turn_input.text)
-    if all(_is_incomplete(message.text, governed.routing) for message in turn_input.messages):
+    nothing_asked = understanding.status == "OK" and not understanding.sub_questions
+    if nothing_asked or all(_is_incomplete(m.text, governed.routing) for m in turn_input.messages):
         resolution: Resolution = "ERROR" if understanding.status == "ERROR" else "NO_TRUSTED"
         asking = Clarification(reason="incomplete", text=say(replies.clarify_reply, language, default))
         yield Decision(sub_question=whole, resolution=resolution, outcome="NEED_CLARIFICATION", route=asking)
         return
-    if understanding.status == "ERROR" or not understanding.sub_questions:
+    if understanding.status == "ERROR":
         failing = Refusal(reason="ROUTING_ERROR", text=say(replies.routing_error_reply, language, default))
         yield Decision(sub_question=whole, resolution="ERROR", outcome="ROUTING_ERROR", route=failing)
         return
@@ -173,7 +176,7 @@ def _rule(
     if certain is not None:
         text = rule_reply(certain, tenant, language, default)
         answer = FixedAnswer(intent_id=certain.kind, resource_name=certain.id, text=text)
-        return given.model_copy(update={"outcome": "ROUTED", "route": answer})
+        return replace(given, outcome="ROUTED", route=answer)
     candidates, applied = correct(
         sub_question.candidates,
         routing.corrections,
@@ -186,23 +189,23 @@ def _rule(
     if applied is not None:
         outcome, route = _authorised(candidates[0].id, governed, tenant, turn_input)
         found = {"correction": applied, "outcome": outcome, "route": route, "intent_id": candidates[0].id}
-        return given.model_copy(update=found)
+        return replace(given, **found)
     verdict = arbitrate(_trusted(candidates, routing), wording, governed, tenant, language)
     if verdict.best is None:
-        return given.model_copy(update=_untrusted(sub_question, verdict.why, turn_input, governed))
+        return replace(given, **_untrusted(sub_question, verdict.why, turn_input, governed))
     if verdict.rivals:
         offered = (verdict.best, *verdict.rivals)
         asking = answering_back.guidance(offered, governed, language)
         ids = tuple(candidate.id for candidate in offered)
-        return given.model_copy(update={"route": asking, "guidance": ids, "arbitration": verdict.why})
+        return replace(given, route=asking, guidance=ids, arbitration=verdict.why)
     outcome, route = _authorised(verdict.best.id, governed, tenant, turn_input)
     found = {"outcome": outcome, "route": route, "arbitration": verdict.why, "intent_id": verdict.best.id}
-    return given.model_copy(update=found)
+    return replace(given, **found)
 
 
 def _authorised(
     intent_id: str, governed: GovernanceSlice, tenant: TenantContext, turn_input: TurnInput
-) -> tuple[RouteOutcome, Ruled]:
+) -> tuple[RouteOutcome, Route]:
     """The best candidate decides; a lower one never takes the place of one the contract refuses."""
     route = authorise(governed, intent_id, tenant, turn_input.language)
     refused = isinstance(route, Refusal) and route.reason == "disabled"
@@ -243,7 +246,7 @@ def _part_ruling(part: Part, decision: Decision, governed: GovernanceSlice) -> P
     route = decision.route
     entry = contract_entry(governed, decision.intent_id) if decision.intent_id else None
     contract = (
-        ContractView(**entry.model_dump(include=set(ContractView.model_fields)))
+        ContractView(**{name: getattr(entry, name) for name in ContractView.__struct_fields__})
         if entry is not None
         else None
     )

@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
     from turngate.domain.shapes import Evidence
 
-_TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
-_CITED = re.compile(r"\s*[\[(（【]?(?<![A-Za-z0-9])p\d+\.E\d+(?![0-9])[\])）】]?")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_LIST_MARK = re.compile(r"(?m)^\s*\d{1,2}[.)、．]\s*(?!\d)")
+_TAG = r"</?[a-zA-Z!][^<>]*>"
+_CITED = r"\s*[\[(（【]?(?<![A-Za-z0-9])p\d+\.E\d+(?![0-9])[\])）】]?"
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f]"
+_LIST_MARK = r"(?m)^\s*\d{1,2}[.)、．]\s*(?!\d)"
 _DEED = "order|plac|cancel|chang|updat|refund|submit|creat|book|contact|transfer|escalat|ship|sent|process|urg|register"
-_CLAIM = re.compile(
-    r"已经?(?:成功)?(?:为|帮|给|替)(?:您|你)|(?:我|我们)已经?(?:成功)?(?:下单|取消|修改|退款|提交|催|联系|转接|登记)"
-    rf"|\b(?:i|we)(?:['’]ve| have)\s+(?:\w+\s)?(?:{_DEED})",
-    re.IGNORECASE,
+_CLAIM = (
+    r"(?i)已经?(?:成功)?(?:为|帮|给|替)(?:您|你)|(?:我|我们)已经?(?:成功)?(?:下单|取消|修改|退款|提交|催|联系|转接|登记)"
+    rf"|\b(?:i|we)(?:['’]ve| have)\s+(?:\w+\s)?(?:{_DEED})"
 )
 
 
@@ -46,10 +45,10 @@ def objection(question: str, text: str, used: tuple[Evidence, ...], reply: Mappi
     if not text:
         return "unusable"
     grounds = "\n".join((question, *(f"{piece.title}\n{piece.text}" for piece in used)))
-    stated = _LIST_MARK.sub("", text)
+    stated = re.sub(_LIST_MARK, "", text)
     if not numbers_in(stated) <= numbers_in(grounds) or not codes_in(stated) <= codes_in(grounds):
         return "number_not_in_evidence"
-    if any(claim.group(0) not in grounds for claim in _CLAIM.finditer(text)):
+    if any(claim.group(0) not in grounds for claim in re.finditer(_CLAIM, text)):
         return "action_claimed"
     return ""
 
@@ -58,4 +57,4 @@ def plain_text(text: object) -> str:
     """Text without tags, control characters and the refs a model likes to leave in; empty for anything but text."""
     if not isinstance(text, str):
         return ""
-    return _CONTROL.sub("", _CITED.sub("", _TAG.sub("", text))).strip()
+    return re.sub(_CONTROL, "", re.sub(_CITED, "", re.sub(_TAG, "", text))).strip()

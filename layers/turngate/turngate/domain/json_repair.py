@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
@@ -30,8 +31,7 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONGEST_ESCAPE = len(r"\ud83d\ude0")
 
 
-@dataclass(frozen=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """`text` is JSON if anything here is; the search goes on at `resume`. `cut`: the answer broke off inside."""
 
     text: str

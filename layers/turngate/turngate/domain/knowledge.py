@@ -8,8 +8,9 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pydantic import StringConstraints
+from msgspec import Meta
 
+from turngate.domain import wire
 from turngate.domain.shapes import Frozen
 from turngate.errors import BrokenInvariantError, RefusedError
 
@@ -22,7 +23,7 @@ MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_PIECE = 1200
 """Characters. A clause up to this length is never cut; neighbours are kept together up to it."""
 
-DocumentId = Annotated[str, StringConstraints(pattern=r"^[^\s/#\x00-\x1f\x7f]{1,200}$")]
+DocumentId = Annotated[str, Meta(pattern=r"^[^\s/#\x00-\x1f\x7f\ud800-\udfff]{1,200}\Z")]
 """`/` separates the parts of a reference and `#` those of a key."""
 
 _SCOPE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@|-]{0,127}")
@@ -129,7 +130,7 @@ def publishable(documents: Iterable[Document]) -> tuple[Document, ...]:
 
 def digest_of(documents: Sequence[Document], model: str) -> str:
     """SHA-256 (hex) that is equal when the same content is published again."""
-    content = {"model": model, "documents": [document.model_dump(mode="json") for document in documents]}
+    content = {"model": model, "documents": [wire.write(document) for document in documents]}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field
+import msgspec
 
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.records import OpenPending
 from turngate.domain.shapes import Clarification, Frozen, Option
 from turngate.domain.transaction import Absent, AtMost, Equals, Put, Update
+from turngate.errors import BrokenInvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,7 @@ class PendingItem(Frozen):
     intent_id: str = ""
     missing_fields: tuple[str, ...] = ()
     candidates: tuple[Option, ...] = ()
-    given: dict[str, str] = Field(default_factory=dict)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
     resume_token: str
     run: str
     asked_seq: int
@@ -92,22 +93,22 @@ def waits_for_an_answer(clarification: Clarification) -> bool:
 def pending_item(account: str, run: str, asked_seq: int, opening: Opening, now: int) -> PendingItem:
     """The item of one question. The id depends on run and part alone, so a repeated commit writes the same item."""
     asked = opening.clarification
+    if asked.reason == "incomplete":
+        raise BrokenInvariantError(f"{opening.part_id}: nothing to answer, and yet kept open")
     digest = hashlib.sha256(f"{account}#{run}#{opening.part_id}".encode()).hexdigest()
-    return PendingItem.model_validate(
-        {
-            "pending_id": f"q{digest[:31]}",
-            "kind": asked.reason,
-            "text": asked.text,
-            "question": opening.question,
-            "intent_id": asked.intent_id,
-            "missing_fields": asked.missing_fields,
-            "candidates": asked.candidates,
-            "given": asked.given,
-            "resume_token": f"w{digest[31:47]}",
-            "run": run,
-            "asked_seq": asked_seq,
-            "expires_at": now + LIFETIME_MS,
-        }
+    return PendingItem(
+        pending_id=f"q{digest[:31]}",
+        kind=asked.reason,
+        text=asked.text,
+        question=opening.question,
+        intent_id=asked.intent_id,
+        missing_fields=asked.missing_fields,
+        candidates=asked.candidates,
+        given=asked.given,
+        resume_token=f"w{digest[31:47]}",
+        run=run,
+        asked_seq=asked_seq,
+        expires_at=now + LIFETIME_MS,
     )
 
 
@@ -116,7 +117,7 @@ def stored(item: PendingItem) -> Item:
     return {
         "entity": "pending",
         "state": "open",
-        "item": item.model_dump_json(),
+        "item": wire.write_json(item),
         "expires_at": item.expires_at,
         "ttl": item.expires_at // 1000 + RETENTION_S,
     }
@@ -125,7 +126,7 @@ def stored(item: PendingItem) -> Item:
 def read_open(items: Iterable[Item], now: int) -> tuple[PendingItem, ...]:
     """The items that may still be answered, in the order in which they are tried: by kind, the newest first."""
     found = [
-        PendingItem.model_validate_json(item["item"])
+        wire.read_json(item["item"], PendingItem)
         for item in items
         if item["state"] == "open" and item["expires_at"] > now
     ]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from turngate.domain.shapes import Frozen, TenantContext, TurnInput
 from turngate.domain.texts import normalised, phrase_form, say
 
@@ -79,7 +81,7 @@ def pre_route(
     rules = {rule.id: rule for _, rule in asked if rule is not None}
     if not rules or any(rule is None for _, rule in asked):
         messages = tuple(message for message, _ in asked)
-        return Fresh(input=turn_input.model_copy(update={"messages": messages}))
+        return Fresh(input=replace(turn_input, messages=messages))
     language, default = turn_input.language, config.default_language
     replies = (rule_reply(rule, tenant, language, default) for rule in rules.values())
     return Answered(rules=tuple(rules), content="\n\n".join(replies))

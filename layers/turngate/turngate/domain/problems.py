@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 TYPE_PREFIX = "urn:turngate:problem:"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """`retryable`: the same request may succeed later, unchanged."""
 
     status: int

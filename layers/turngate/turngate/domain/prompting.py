@@ -17,6 +17,12 @@ class ModelRequest(NamedTuple):
     schema_name: str
     schema: dict[str, Any]
 
+    def is_answered_by(self, document: Mapping[str, Any]) -> bool:
+        """Whether it has the lists that were asked for, empty or not. An answer that was cut off before they began can
+        be mended into an object, and says nothing."""
+        lists = [name for name, kind in self.schema["properties"].items() if kind["type"] == "array"]
+        return all(isinstance(document.get(name), list) for name in lists)
+
 
 def as_user_message(document: Mapping[str, Any]) -> str:
     """The data of a request as one JSON document: what customers and documents say stays inside JSON strings, apart

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from turngate.domain.transaction import Absent, Equals, Key, Put
 
@@ -13,21 +14,18 @@ if TYPE_CHECKING:
 _MILLI = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimit:
+class RateLimit(Struct, frozen=True):
     """`burst` messages at once, refilled with `per_minute` a minute."""
 
     burst: int = 20
     per_minute: int = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     put: Put
 
 
-@dataclass(frozen=True, slots=True)
-class Empty:
+class Empty(Struct, frozen=True):
     retry_after_ms: int
 
 

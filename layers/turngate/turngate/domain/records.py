@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
+from turngate.domain import wire
 from turngate.domain.shapes import TenantContext
 
 if TYPE_CHECKING:
@@ -18,16 +20,14 @@ Mode = Literal["AI", "HUMAN"]
 """S0's AI_ACTIVE and HUMAN_ACTIVE (F-001, F-002); S2's `pending` is AI (R-15)."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenPending:
+class OpenPending(Struct, frozen=True):
     """An open question of ours, as HEAD lists it: which item, and until when it may be answered (epoch ms)."""
 
     id: str
     expires_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """Counters and owner of a conversation (INVARIANTS, Counters on HEAD). Times are epoch ms."""
 
     owner: str
@@ -51,7 +51,7 @@ class Head:
 
     @classmethod
     def from_item(cls, item: Item) -> Head:
-        known = {name: value for name, value in item.items() if name in cls.__slots__}
+        known = {name: value for name, value in item.items() if name in cls.__struct_fields__}
         waiting = tuple(OpenPending(**each) for each in item.get("open_pending", ()))
         return cls(**{**known, "open_pending": waiting})
 
@@ -60,8 +60,7 @@ class Head:
         return self.customer_seq > self.answered_through
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One auto-reply Run (F-350). `tenant` is who triggered it, as the authorizer established it."""
 
     run: str
@@ -77,13 +76,13 @@ class Run:
     execution: str | None = None
     writer: str | None = None
     config_version: int | None = None
-    knowledge_pins: dict[str, int] = field(default_factory=dict)
+    knowledge_pins: dict[str, int] = {}
     started_at: int | None = None
 
     @classmethod
     def from_item(cls, item: Item) -> Run:
-        known = {name: value for name, value in item.items() if name in cls.__slots__}
-        return cls(**{**known, "tenant": TenantContext.model_validate(item["tenant"])})
+        known = {name: value for name, value in item.items() if name in cls.__struct_fields__}
+        return cls(**{**known, "tenant": wire.read(item["tenant"], TenantContext)})
 
     @property
     def is_open(self) -> bool:
@@ -101,7 +100,7 @@ def run_item(run: Run) -> Item:
         "seq": run.seq,
         "deadline": run.deadline,
         "created_at": run.created_at,
-        "tenant": run.tenant.model_dump(mode="json", exclude_none=True),
+        "tenant": run.tenant.known(),
         "trigger": run.trigger,
         "message_type": run.message_type,
         "protected": run.protected,

@@ -11,6 +11,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from turngate.domain.figures import codes_in
 from turngate.domain.pending import PendingItem
 from turngate.domain.replies import ReplyForm, core, divide, read_form
@@ -78,7 +80,7 @@ def resume(
             continue
         taken[claimed.pending_id] = claimed
         if rest and not (claimed.how == "cancel" and read_form(rest).kind == "CANCEL"):
-            fresh.append(message.model_copy(update={"text": rest}))
+            fresh.append(replace(message, text=rest))
     return Resumption(open=tuple(items), taken=tuple(taken.values())), tuple(fresh)
 
 

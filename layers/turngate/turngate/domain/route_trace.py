@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from turngate.domain import wire
 from turngate.domain.shapes import Candidate, Frozen
 
 RouteOutcome = Literal["ROUTED", "GLOBAL_KB_FALLBACK", "OUT_OF_SCOPE", "NEED_CLARIFICATION", "ROUTING_ERROR"]
@@ -122,5 +123,8 @@ def certain_trace(original: str, rules: tuple[str, ...]) -> RouteTrace:
 
 def event_of(ruling: PartRuling) -> RulingEvent:
     """The ruling without anything the customer wrote."""
-    hidden: dict[str, Any] = {"part_id": True, "question": True, "resumed": {"text", "value"}}
-    return RulingEvent(part=ruling.part_id, data=ruling.model_dump(mode="json", exclude=hidden))
+    data = wire.write(ruling)
+    del data["part_id"], data["question"]
+    if data["resumed"] is not None:
+        del data["resumed"]["text"], data["resumed"]["value"]
+    return RulingEvent(part=ruling.part_id, data=data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from msgspec import Meta
 
 from turngate.domain.shapes import Frozen, Ident
 from turngate.domain.texts import normalised
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 MAX_CORRECTIONS = 12
 """F-101: corrections stay few. A new one needs a trace and an evaluation, not a wish."""
 
-Score = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Score = Annotated[float, Meta(ge=0, le=1)]
+"""NaN is neither, and is refused."""
 Risk = Literal["L0", "L1", "L2", "L3", "L4"]
 RISKS: tuple[Risk, ...] = ("L0", "L1", "L2", "L3", "L4")
 
@@ -37,11 +38,11 @@ class Correction(Frozen):
     group of `all_of` and none of `none_of`, `to_intent` takes the place of a leading candidate of `from_intents`."""
 
     id: Ident
-    owner: str = Field(min_length=1)
-    evidence: str = Field(min_length=1)
-    from_intents: tuple[Ident, ...] = Field(min_length=1)
+    owner: Annotated[str, Meta(min_length=1)]
+    evidence: Annotated[str, Meta(min_length=1)]
+    from_intents: Annotated[tuple[Ident, ...], Meta(min_length=1)]
     to_intent: Ident
-    all_of: tuple[tuple[str, ...], ...] = Field(min_length=1)
+    all_of: Annotated[tuple[tuple[str, ...], ...], Meta(min_length=1)]
     none_of: tuple[str, ...] = ()
 
 
@@ -63,8 +64,8 @@ class Routing(Frozen):
     """A candidate at or above it is trusted (F-076)."""
     out_of_scope_below: Score = 0.35
     """A best candidate below it is hopeless: refuse. Between the two: see `unclassified` (F-091, F-092)."""
-    max_candidates: int = Field(default=3, ge=1, le=10)
-    shortlist: int = Field(default=32, ge=10, le=200)
+    max_candidates: Annotated[int, Meta(ge=1, le=10)] = 3
+    shortlist: Annotated[int, Meta(ge=10, le=200)] = 32
     """A catalogue of more intents than this is cut to the nearest ones before a model sees it."""
     clarify_gap: Score = 0.1
     """The best intent needs this lead over a trusted candidate of another resource, else we ask (F-095, F-102)."""
@@ -73,7 +74,7 @@ class Routing(Frozen):
     fallback_collections: tuple[Ident, ...] = ()
     incomplete_expressions: tuple[str, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    skills: SkillBands = Field(default_factory=SkillBands)
+    skills: SkillBands = SkillBands()
     prefer_knowledge: bool = True
     """A question that consults gets documents, also where an intent that acts scores higher (F-103, F-104)."""
     knowledge_overrides_mid_skill: bool = True

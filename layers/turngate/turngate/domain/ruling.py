@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import msgspec
 
 from turngate.domain.route_trace import AppliedCorrection, Arbitration, Resolution, ResumedFrom, RouteOutcome
-from turngate.domain.shapes import AllowedRoute, Clarification, FixedAnswer, Frozen, Refusal, SubQuestion
-
-Ruled = AllowedRoute | Clarification | Refusal | FixedAnswer
+from turngate.domain.shapes import Frozen, Route, SubQuestion
 
 
 class Decision(Frozen):
@@ -17,9 +15,9 @@ class Decision(Frozen):
     sub_question: SubQuestion
     resolution: Resolution
     outcome: RouteOutcome
-    route: Ruled
+    route: Route
     intent_id: str = ""
-    given: dict[str, str] = Field(default_factory=dict)
+    given: dict[str, str] = msgspec.field(default_factory=dict)
     resumed: ResumedFrom | None = None
     correction: AppliedCorrection | None = None
     arbitration: Arbitration = ""

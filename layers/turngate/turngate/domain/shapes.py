@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, dataclass_transform
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+import msgspec
 
 SCHEMA_VERSION = 1
 """Written into every TurnRef. A release reads N and N−1 and refuses newer."""
 
-Ident = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@|-]{0,127}$")]
-"""An id that may stand in a key: `#` separates key parts, so it is banned (I6)."""
+Ident = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@|-]{0,127}\Z")]
+"""An id that may stand in a key: `#` separates key parts, so it is banned (I6).
+Patterns end in `\\Z`: a line end may follow a `$`."""
 
 Language = Literal["zh-CN", "en"]
 Texts = dict[Language, str]
@@ -20,11 +21,26 @@ MessageType = Literal["user_chat", "rule", "form", "other"]
 """F-049."""
 
 
-class Frozen(BaseModel):
-    """A value: never changed after it is made, and refuses fields it does not know."""
+class _ByName(msgspec.StructMeta):
+    """Fields are given by name, in subclasses too: of the options below, msgspec does not hand this one down."""
 
-    # validators are built when a model is first used: a function imports many shapes and uses few
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, hide_input_in_errors=True)
+    def __new__(
+        mcs,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        /,
+        **options: Any,  # noqa: ANN401 - whatever StructMeta takes
+    ) -> _ByName:
+        return super().__new__(mcs, name, bases, namespace, **{"kw_only": True, **options})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class Frozen(msgspec.Struct, metaclass=_ByName, frozen=True):
+    """A value: never changed after it is made. Fields it does not know are passed over when a document is read, so that
+    a release can read what the next one wrote, in a turn under way and after a rollback.
+
+    Making one checks nothing: what comes from outside is read by `domain.wire.read`."""
 
 
 class TenantContext(Frozen):
@@ -39,6 +55,11 @@ class TenantContext(Frozen):
     capabilities: tuple[Ident, ...] = ()
     """What the client declared that it can do (`ui.show_guide`, F-088)."""
 
+    def known(self) -> dict[str, Any]:
+        """As a document, without what is not known: tokens and rows never hold a null."""
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return {name: value for name, value in document.items() if value is not None}
+
 
 class TurnRef(Frozen):
     """What every state knows of its turn. Times are epoch milliseconds."""
@@ -52,15 +73,15 @@ class TurnRef(Frozen):
     config_version: int
     knowledge_pins: dict[str, int] = {}
     deadline: int
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Annotated[int, msgspec.Meta(ge=1, le=SCHEMA_VERSION)] = SCHEMA_VERSION
 
 
-class AllowedRoute(Frozen):
-    """Exactly one authorised resource for one sub-question (F-113). `collections` of a KB route: the one bound to
-    the intent, or the public fallback collections. `fallback_collections`: public ones that may be searched too when
-    the bound one holds nothing near the question (R-14)."""
+class AllowedRoute(Frozen, tag_field="kind", tag="KB"):
+    """Exactly one authorised resource for one sub-question (F-113): documents; nothing else is connected yet.
+    `collections`: the one bound to the intent, or the public fallback collections. `fallback_collections`: public ones
+    that may be searched too when the bound one holds nothing near the question (R-14)."""
 
-    kind: Literal["KB", "MCP", "SYSTEM", "SKILL"]
+    kind: ClassVar[Literal["KB"]] = "KB"
     intent_id: str
     resource_name: str
     collections: tuple[str, ...] = ()
@@ -76,13 +97,13 @@ class Option(Frozen):
     also: tuple[str, ...] = ()
 
 
-class Clarification(Frozen):
+class Clarification(Frozen, tag_field="kind", tag="CLARIFICATION"):
     """A question back to the customer (R-10). All reasons but `incomplete` wait for an answer: the commit of the reply
     stores them as a pending item, which adds `resume_token` and `expires_at` (domain/pending.py).
 
     `intent_id` and `given` are what is known already; a chosen option fills the one field of `missing_fields`."""
 
-    kind: Literal["CLARIFICATION"] = "CLARIFICATION"
+    kind: ClassVar[Literal["CLARIFICATION"]] = "CLARIFICATION"
     reason: Literal[
         "missing_parameter", "entity_choice", "dependency_choice", "intent_guidance", "approval", "incomplete"
     ]
@@ -93,10 +114,10 @@ class Clarification(Frozen):
     given: dict[str, str] = {}
 
 
-class Refusal(Frozen):
+class Refusal(Frozen, tag_field="kind", tag="REFUSAL"):
     """A stated no. `reason` is one of the governance outcomes or a contract reason."""
 
-    kind: Literal["REFUSAL"] = "REFUSAL"
+    kind: ClassVar[Literal["REFUSAL"]] = "REFUSAL"
     reason: Literal[
         "OUT_OF_SCOPE",
         "ROUTING_ERROR",
@@ -109,16 +130,17 @@ class Refusal(Frozen):
     text: str
 
 
-class FixedAnswer(Frozen):
+class FixedAnswer(Frozen, tag_field="kind", tag="FIXED"):
     """An answer the contract itself gives: a SYSTEM action's text. Authorised, and needs no evidence."""
 
-    kind: Literal["FIXED"] = "FIXED"
+    kind: ClassVar[Literal["FIXED"]] = "FIXED"
     intent_id: str
     resource_name: str
     text: str
 
 
-Route = Annotated[AllowedRoute | Clarification | Refusal | FixedAnswer, Field(discriminator="kind")]
+Route = AllowedRoute | Clarification | Refusal | FixedAnswer
+"""`kind` tells them apart in a document; the machine's choices read it."""
 
 
 class Part(Frozen):

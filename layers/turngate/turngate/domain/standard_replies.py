@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+import msgspec
 
 from turngate.domain.shapes import Frozen, Texts
 
@@ -27,35 +27,35 @@ class StandardReplies(Frozen):
     model_down_reply: Texts
     login_required_reply: Texts
     joined_truncated_notice: Texts
-    guidance_reply: Texts = Field(
-        default={
+    guidance_reply: Texts = msgspec.field(
+        default_factory=lambda: {
             "zh-CN": "您想问的是下面哪一项？可以回复序号。",
             "en": "Which of these do you mean? A number will do.",
         }
     )
-    none_of_these_reply: Texts = Field(
-        default={
+    none_of_these_reply: Texts = msgspec.field(
+        default_factory=lambda: {
             "zh-CN": "好的，都不是。请再说说您要找的是什么。",
             "en": "None of these, then. Please tell me more about what you need.",
         }
     )
-    cancelled_reply: Texts = Field(
-        default={"zh-CN": "好的，先不处理这件事。", "en": "All right, I have dropped that."}
+    cancelled_reply: Texts = msgspec.field(
+        default_factory=lambda: {"zh-CN": "好的，先不处理这件事。", "en": "All right, I have dropped that."}
     )
-    no_such_option_reply: Texts = Field(
-        default={
+    no_such_option_reply: Texts = msgspec.field(
+        default_factory=lambda: {
             "zh-CN": "没有这一项，请从下面选择：",
             "en": "There is no such option. Please choose one of these:",
         }
     )
-    wrong_client_reply: Texts = Field(
-        default={
+    wrong_client_reply: Texts = msgspec.field(
+        default_factory=lambda: {
             "zh-CN": "这项操作不能在您现在使用的终端上进行。",
             "en": "This cannot be done from the client you are using.",
         }
     )
-    risk_blocked_reply: Texts = Field(
-        default={
+    risk_blocked_reply: Texts = msgspec.field(
+        default_factory=lambda: {
             "zh-CN": "这项操作风险过高，不能由助手办理。",
             "en": "This is too risky for the assistant to do.",
         }

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language, Texts
 
-_HAN = re.compile(r"[\u3400-\u9fff\U00020000-\U0003134f]")
+_HAN = r"[\u3400-\u9fff\U00020000-\U0003134f]"
 _LETTERS_PER_HAN = 4  # a Chinese character says about as much as four Latin letters
 _SOFTENERS = "啊呀哦哈啦哟嘛"
 _VARIATION = "\ufe0e\ufe0f"  # choose how an emoji is drawn
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_SENTENCE_END = re.compile(r"[。！？!?；;\n]|\.(?=\s)")
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+_SENTENCE_END = r"[。！？!?；;\n]|\.(?=\s)"
 _ELLIPSIS = "…"
 
 
@@ -47,12 +47,12 @@ def _fold(text: str) -> str:
 def printable(text: str) -> str:
     """The text with a space for each control character that is no tab or line end. JSON writes such a character in six
     bytes, so a message of them would not fit into a frame."""
-    return _CONTROL.sub(" ", text)
+    return re.sub(_CONTROL, " ", text)
 
 
 def detect_language(text: str, default: Language) -> Language:
     """The language to answer in: by the share of Chinese characters, `default` where no letter is found."""
-    han = len(_HAN.findall(text))
+    han = len(re.findall(_HAN, text))
     latin = sum(1 for c in text if c.isascii() and c.isalpha())
     if not han and not latin:
         return default
@@ -70,5 +70,5 @@ def cut(text: str, limit: int) -> str:
     if len(text.encode()) <= limit:
         return text
     head = text.encode()[: limit - len(_ELLIPSIS.encode())].decode(errors="ignore")
-    ends = [match.end() for match in _SENTENCE_END.finditer(head) if match.end() * 2 >= len(head)]
+    ends = [match.end() for match in re.finditer(_SENTENCE_END, head) if match.end() * 2 >= len(head)]
     return (head[: ends[-1]] if ends else head).rstrip() + _ELLIPSIS

@@ -9,8 +9,9 @@ different types are never equal and never ordered (to DynamoDB, true is not 1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 Item = dict[str, Any]
 """Attributes of one item without its key. Values: str, int, bool, None, bytes, and lists or dicts of them; no
@@ -22,40 +23,34 @@ class Key(NamedTuple):
     sk: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(Struct, frozen=True):
     """The item exists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """The attribute, or without a name the whole item, does not exist."""
 
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Equals:
+class Equals(Struct, frozen=True):
     name: str
     value: str | int | bool
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(Struct, frozen=True):
     name: str
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AtMost:
+class AtMost(Struct, frozen=True):
     """attribute <= value."""
 
     name: str
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class AtLeast:
+class AtLeast(Struct, frozen=True):
     """attribute >= value."""
 
     name: str
@@ -66,8 +61,7 @@ Term = Exists | Absent | Equals | OneOf | AtMost | AtLeast
 Condition = tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Struct, frozen=True):
     """Write the whole item."""
 
     name: str
@@ -76,8 +70,7 @@ class Put:
     condition: Condition = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(Struct, frozen=True):
     """Set and remove attributes; the item is created when it does not exist and the condition allows it."""
 
     name: str
@@ -87,8 +80,7 @@ class Update:
     condition: Condition = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """Write nothing, but require."""
 
     name: str
@@ -96,8 +88,7 @@ class Check:
     condition: Condition
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Struct, frozen=True):
     name: str
     key: Key
     condition: Condition = ()
@@ -106,12 +97,11 @@ class Delete:
 Action = Put | Update | Check | Delete
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """All or nothing. `name` says which transition of INVARIANTS.md this is; action names are unique in it."""
 
     name: str
-    actions: tuple[Action, ...] = field(default=())
+    actions: tuple[Action, ...] = ()
 
 
 def holds(condition: Condition, item: Item | None) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from turngate.domain.anchoring import is_planted
 from turngate.domain.figures import codes_in, names_kept, negates, numbers_in, turns_around
 from turngate.domain.prompting import ModelRequest, array_of, as_user_message, strict_object
@@ -129,12 +131,15 @@ def read_understanding(
     history: Sequence[HistoryMessage] = (),
 ) -> Reading:
     """Turn an unchecked answer into an Understanding. ERROR when nothing usable is left: no readable sub-question and
-    no reply, or candidates that are all malformed. Unknown ids are no error, merely not trusted (S1)."""
+    no reply, or candidates that are all malformed. Unknown ids are no error, merely not trusted (S1), and an empty list
+    of sub-questions is none: nothing was asked."""
     dropped = _Dropped()
     reply = _read_reply(answer.get("reply"))
     entries = answer.get("sub_questions")
     if not isinstance(entries, list):
         return _unusable("no_sub_questions", dropped)
+    if not entries and reply is None:  # it read the message and found nothing asked: that is an answer
+        return Reading(understanding=Understanding(status="OK", rewritten=turn_input.text), dropped={})
     longest = max(_LEAST_TEXT_ALLOWED, 2 * len(turn_input.text))
     known = {intent.id for intent in governed.intents}
     read = (_read_sub_question(e, known, governed.routing.max_candidates, longest, dropped) for e in entries)
@@ -173,7 +178,7 @@ def failed_understanding(reason: str) -> Understanding:
 
 
 def _unusable(reason: str, dropped: _Dropped) -> Reading:
-    failed = failed_understanding(reason).model_copy(update={"discarded": tuple(dropped.what)})
+    failed = replace(failed_understanding(reason), discarded=tuple(dropped.what))
     return Reading(understanding=failed, dropped=dropped.by_code())
 
 

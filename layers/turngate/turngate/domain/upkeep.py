@@ -7,8 +7,9 @@ EVT  not announced                 announce it again, less often the older it is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from turngate.domain import keys
 from turngate.domain.accept import START_GRACE_MS
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 GIVE_UP_PUSH_MS = 15 * 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class StartAgain:
+class StartAgain(Struct, frozen=True):
     """The start was lost: move the due time, then send the run to `runs-to-start`."""
 
     postponed: Transaction
@@ -31,29 +31,25 @@ class StartAgain:
     kind: Literal["start_again"] = "start_again"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOut:
+class TimeOut(Struct, frozen=True):
     run: Run
     kind: Literal["time_out"] = "time_out"
 
 
-@dataclass(frozen=True, slots=True)
-class AnnounceAgain:
+class AnnounceAgain(Struct, frozen=True):
     postponed: Transaction
     evt: int
     kind: Literal["announce_again"] = "announce_again"
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """Nobody could be told for so long that whoever comes back will resume from the log, which keeps the event."""
 
     announced: Transaction
     kind: Literal["give_up"] = "give_up"
 
 
-@dataclass(frozen=True, slots=True)
-class NothingOwed:
+class NothingOwed(Struct, frozen=True):
     """Done in the meantime: the due index lags behind the table."""
 
     kind: Literal["nothing_owed"] = "nothing_owed"

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from turngate.domain import keys
 from turngate.domain.accept import AcceptResult, Refuse, Replay, Submission, decide_accept
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _DEFAULT_LIMIT = RateLimit()
 
 
-@dataclass(frozen=True, slots=True)
-class IncomingMessage:
+class IncomingMessage(Struct, frozen=True):
     """`message.send` as the client sent it, already checked for form and size."""
 
     client_message_id: str

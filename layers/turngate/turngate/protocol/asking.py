@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from turngate.domain.budget import Exhausted, Stopped
 from turngate.domain.shapes import Usage
@@ -24,15 +25,13 @@ MAX_WAIT_MS = 2_000
 _WAIT_MS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     document: dict[str, Any]
     usage: Usage
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unanswered:
+class Unanswered(Struct, frozen=True):
     """`reason` of the last failure, `stopped:<why>` or `exhausted:<limit>`."""
 
     reason: str
@@ -77,5 +76,8 @@ def ask(
             if tries < TRIES:
                 clock.sleep_ms(min(MAX_WAIT_MS, error.retry_after_ms or _WAIT_MS * (1 + ids.fraction())))
             continue
-        return Answered(document, usage.plus(cost), tries)
+        usage = usage.plus(cost)
+        if prompt.is_answered_by(document):
+            return Answered(document, usage, tries)
+        reason = "empty"
     return Unanswered(reason, usage, TRIES)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from turngate.domain import keys
 from turngate.domain.begin import Claim, Duplicate, decide_begin
@@ -21,11 +23,14 @@ MAX_JOINED_BYTES = 16 * 1024
 HISTORY_MESSAGES = 24
 HISTORY_TEXT_CHARS = 400
 _WINDOW = MAX_JOINED_MESSAGES + 1 + 2 * HISTORY_MESSAGES
-_ROLES = {"U": "customer", "R": "assistant", "H": "agent"}
+_ROLES: dict[str, Literal["customer", "assistant", "agent"]] = {
+    "U": "customer",
+    "R": "assistant",
+    "H": "agent",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """The run is ours."""
 
     turn: TurnRef
@@ -131,4 +136,4 @@ def _joined(unanswered: list[Item]) -> tuple[tuple[InputMessage, ...], bool]:
 def _history(item: Item) -> HistoryMessage:
     text = item["text"]
     shown = text if len(text) <= HISTORY_TEXT_CHARS else f"{text[: HISTORY_TEXT_CHARS - 1]}…"
-    return HistoryMessage.model_validate({"role": _ROLES[item["kind"]], "text": shown})
+    return HistoryMessage(role=_ROLES[item["kind"]], text=shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.config import AssistantConfig, validate_config
 from turngate.domain.transaction import Absent, Check, Equals, Exists, Item, Put, Term, Transaction
 from turngate.errors import BrokenInvariantError, ConditionFailedError, RefusedError
@@ -28,7 +28,7 @@ def load_config(store: ConversationStore, account: str, version: int) -> Assista
     item = store.get(account, (key,)).get(key)
     if item is None:
         raise BrokenInvariantError(f"config version {version} of {account} does not exist")
-    config = AssistantConfig.model_validate_json(item["config"])
+    config = wire.read_json(item["config"], AssistantConfig)
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()
     _cache[id(store), account, version] = (store, config)
@@ -45,7 +45,7 @@ def put_config(
     findings = validate_config(config, collections)
     if findings:
         raise RefusedError("config_invalid", "; ".join(f"{each.path}: {each.message}" for each in findings))
-    document = config.model_dump_json()
+    document = wire.write_json(config)
     key = keys.config_version(config.account, version)
     item: Item = {"entity": "config", "version": version, "config": document, "status": "READY"}
     try:

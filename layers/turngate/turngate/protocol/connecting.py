@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.fence import NO_ACCOUNT
 from turngate.domain.shapes import TenantContext
 from turngate.domain.transaction import Absent, AtLeast, Delete, Equals, Item, Put, Transaction
@@ -28,7 +28,7 @@ def issue_ticket(store: ConversationStore, clock: Clock, ids: Ids, tenant: Tenan
     now = clock.now_ms()
     item: Item = {
         "entity": "ticket",
-        "tenant": tenant.model_dump(mode="json", exclude_none=True),
+        "tenant": tenant.known(),
         "expires_at": now + TICKET_TTL_MS,
         "ttl": (now + TICKET_TTL_MS) // 1000,
     }
@@ -49,7 +49,7 @@ def redeem_ticket(store: ConversationStore, clock: Clock, ticket: str) -> Tenant
         store.write(NO_ACCOUNT, Transaction("redeem_ticket", (Delete("ticket", key, unused),)))
     except ConditionFailedError as error:
         raise RefusedError("ticket_invalid") from error
-    return TenantContext.model_validate(seen["tenant"])
+    return wire.read(seen["tenant"], TenantContext)
 
 
 def remember_connection(

@@ -8,8 +8,9 @@ still mine, only counters moved           the same ending again, on the new coun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from turngate.domain import keys
 from turngate.domain.finish import Ending, plan_finish
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from turngate.ports import Clock, ConversationStore, Ids
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """The ending is stored. `evt` is the event to push; `next_run` has to be started."""
 
     state: str
@@ -31,8 +31,7 @@ class Committed:
     kind: Literal["committed"] = "committed"
 
 
-@dataclass(frozen=True, slots=True)
-class NotCurrent:
+class NotCurrent(Struct, frozen=True):
     """Nothing was stored: the run does not count any more, or not yet. `state` is the run's."""
 
     state: str

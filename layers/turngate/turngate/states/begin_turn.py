@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from turngate.domain import run_log
+from msgspec.structs import replace
+
+from turngate.domain import run_log, wire
 from turngate.domain.begin import Duplicate
 from turngate.domain.composing import MAX_CONTENT_BYTES
 from turngate.domain.config import AssistantConfig, GovernanceSlice, governance_slice
@@ -29,16 +31,8 @@ from turngate.states import working_texts
 from turngate.states.status import tell_watchers
 
 if TYPE_CHECKING:
+    from turngate.protocol.orders import StartOrder
     from turngate.wiring import Ports
-
-
-class StartOrder(Frozen):
-    """Input of the turn machine."""
-
-    account: Ident
-    conversation: Ident
-    run: Ident
-    schema_version: Literal[1] = 1
 
 
 class TurnStart(Frozen):
@@ -76,7 +70,7 @@ def begin_turn(order: StartOrder, execution: str, ports: Ports) -> TurnStart:
     items = [run_log.entry(order.account, order.run, event) for event in events]
     if fresh is None:
         trace = certain_trace(spoken.text, rules)
-        items.append(working_texts.route_trace(begun.turn, trace.model_dump(mode="json")))
+        items.append(working_texts.route_trace(begun.turn, wire.write(trace)))
     ports.store.put_all(order.account, items)
     if fresh is not None:
         started = {"phase": "routing", "config_version": begun.turn.config_version}
@@ -117,8 +111,8 @@ def _certain_answer(
     if fixed is not None and not chat:
         return (f"message_type:{message_type}",), fixed
     if may_resume:
-        return (), spoken.model_copy(update={"messages": chat})
-    routed = pre_route(config, spoken.model_copy(update={"messages": chat}), tenant)
+        return (), replace(spoken, messages=chat)
+    routed = pre_route(config, replace(spoken, messages=chat), tenant)
     if isinstance(routed, Answered):
         return routed.rules, routed.content
     return (), routed.input

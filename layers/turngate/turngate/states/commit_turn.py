@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from pydantic import Field
-
 from turngate.domain import keys
 from turngate.domain.finish import Ending
 from turngate.domain.pending import PendingChanges
@@ -13,19 +11,18 @@ from turngate.domain.problems import PROBLEMS
 from turngate.domain.shapes import Draft, Frozen, TurnRef, Usage
 from turngate.errors import TransientError
 from turngate.protocol.finishing import Committed, finish_run
-from turngate.protocol.orders import push_order, start_order
+from turngate.protocol.orders import StartOrder, push_order, start_order
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import Language
-    from turngate.states.begin_turn import StartOrder
     from turngate.wiring import Ports
 
 
 class CommitRequest(Frozen):
     turn: TurnRef
     draft: Draft
-    usage: Usage = Field(default_factory=Usage)
-    pending: PendingChanges = Field(default_factory=PendingChanges)
+    usage: Usage = Usage()
+    pending: PendingChanges = PendingChanges()
 
 
 class Ended(Frozen):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from turngate.domain import run_log
+from turngate.domain import run_log, wire
 from turngate.domain.composing import composed_parts, composing_request, draft_of, stated_result
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.shapes import Draft, Frozen, Part, PartResult, RunEvent, TurnInput, TurnRef, Usage
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from turngate.wiring import Ports
 
 
-class ComposeRequest(Frozen):
+class ComposeRequest(Frozen, tag_field="task", tag="compose"):
     """`events` and `trace` are Govern's, which has no right to write them."""
 
-    task: Literal["compose"]
+    task: ClassVar = "compose"
     turn: TurnRef
     input: TurnInput
     governance: GovernanceSlice
@@ -81,7 +81,7 @@ def _write_log(
         "started_at": started,
         "tries": reply.tries if reply is not None else 0,
         "error": reply.reason if isinstance(reply, Unanswered) else "",
-        "usage": reply.usage.model_dump() if reply is not None else {},
+        "usage": wire.write(reply.usage) if reply is not None else {},
     }
     done = RunEvent(
         step=run_log.STEP_COMPOSED,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
+from turngate.domain import wire
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.governance import govern
 from turngate.domain.pending import PendingChanges
@@ -20,7 +19,7 @@ class GovernRequest(Frozen):
     tenant: TenantContext
     understanding: Understanding | None = None
     governance: GovernanceSlice
-    resumption: Resumption = Field(default_factory=Resumption)
+    resumption: Resumption = Resumption()
 
 
 class Governed(Frozen):
@@ -39,7 +38,7 @@ def rule(request: GovernRequest) -> Governed:
     )
     return Governed(
         parts=ruling.parts,
-        events=tuple(event.model_dump(mode="json") for event in ruling.events),
-        trace=ruling.trace.model_dump(mode="json"),
+        events=tuple(wire.write(event) for event in ruling.events),
+        trace=wire.write(ruling.trace),
         pending=ruling.pending,
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from turngate.domain import keys, run_log
+from msgspec.structs import replace
+
+from turngate.domain import keys, run_log, wire
 from turngate.domain.composing import MAX_CONTENT_BYTES
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.pending import read_open
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import InputMessage
     from turngate.domain.transaction import Item, Key
     from turngate.wiring import Ports
+
+
+_LOGGED = ("pending_id", "how", "option_id", "field", "reason")
+"""Of an answer: codes and ids; its words are the customer's."""
 
 
 class ResumeRequest(Frozen):
@@ -53,10 +59,7 @@ def resume_pending(request: ResumeRequest, ports: Ports) -> ResumedTurn:
         at=now,
         data={
             "open": [{"id": item.pending_id, "kind": item.kind} for item in resumption.open],
-            "taken": [
-                taken.model_dump(include={"pending_id", "how", "option_id", "field", "reason"})
-                for taken in resumption.taken
-            ],
+            "taken": [{name: getattr(taken, name) for name in _LOGGED} for taken in resumption.taken],
             "kind": resumed.kind,
         },
     )
@@ -65,7 +68,7 @@ def resume_pending(request: ResumeRequest, ports: Ports) -> ResumedTurn:
         routed = pre_route(request.governance, spoken, request.tenant)
         rules = routed.rules if isinstance(routed, Answered) else ()
         trace = certain_trace(spoken.text, rules)
-        items.append(working_texts.route_trace(turn, trace.model_dump(mode="json")))
+        items.append(working_texts.route_trace(turn, wire.write(trace)))
     ports.store.put_all(turn.account, items)
     return resumed
 
@@ -77,7 +80,7 @@ def _outcome(request: ResumeRequest, resumption: Resumption, left: tuple[InputMe
         left = tuple(message for message in left if not is_social(matching_rule(rules, message.text)))
     if not left:
         return ResumedTurn(kind="resumed", input=spoken, resumption=resumption)
-    remaining = spoken.model_copy(update={"messages": left})
+    remaining = replace(spoken, messages=left)
     routed = pre_route(governed, remaining, request.tenant)
     if not isinstance(routed, Answered):
         return ResumedTurn(kind="fresh", input=routed.input, resumption=resumption)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from turngate.domain import run_log
 from turngate.domain.shapes import AllowedRoute, Evidence, Frozen, Part, PartResult, RunEvent, TurnRef
 from turngate.domain.texts import detect_language
@@ -38,7 +40,7 @@ def retrieve(request: RetrieveRequest, ports: Ports) -> PartResult:
     is down, degrades the result and is logged; it never falls to another version (I12)."""
     turn, part = request.turn, request.part
     route = part.route
-    if not isinstance(route, AllowedRoute) or route.kind != "KB":
+    if not isinstance(route, AllowedRoute):
         raise BrokenInvariantError(f"{part.part_id}: Retrieve was given a {route.kind} route")
     started = ports.clock.now_ms()
     vector, degraded = _vector(ports, part.question)
@@ -52,8 +54,7 @@ def retrieve(request: RetrieveRequest, ports: Ports) -> PartResult:
             sought = all_there_is
     best = _in_their_language(sought.pieces, part.question)[:MAX_PIECES]
     pieces = tuple(
-        piece.model_copy(update={"ref": f"{part.part_id}.E{number}"})
-        for number, piece in enumerate(best, start=1)
+        replace(piece, ref=f"{part.part_id}.E{number}") for number, piece in enumerate(best, start=1)
     )
     event = RunEvent(
         part=part.part_id,
@@ -72,13 +73,10 @@ def retrieve(request: RetrieveRequest, ports: Ports) -> PartResult:
     )
     entry = run_log.entry(turn.account, turn.run, event)
     ports.store.put_all(turn.account, [working_texts.evidence(turn, part.part_id, pieces), entry])
-    status = "found" if pieces else "nothing_found" if sought.readable else "unavailable"
-    return PartResult.model_validate(
-        {
-            "part_id": part.part_id,
-            "status": status,
-            "evidence_refs": tuple(piece.ref for piece in pieces),
-        }
+    return PartResult(
+        part_id=part.part_id,
+        status="found" if pieces else "nothing_found" if sought.readable else "unavailable",
+        evidence_refs=tuple(piece.ref for piece in pieces),
     )
 
 

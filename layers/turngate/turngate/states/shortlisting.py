@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from turngate.domain.shortlist import Catalogue, looked_for
 from turngate.errors import ModelUnavailableError
 
@@ -74,7 +76,7 @@ def shortlist(
         vectors, own, degraded = [], [], error.reason
     places = kept.catalogue.nearest(questions, *(() if degraded else (vectors, own)))
     offered = tuple(governed.intents[place] for place in places[:most])
-    narrowed = governed.model_copy(update={"intents": offered})
+    narrowed = replace(governed, intents=offered)
     return Offer(narrowed, "words" if degraded else "words_and_vectors", degraded)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from turngate.domain import wire
 from turngate.domain.client_events import ephemeral
 from turngate.errors import TransientError
+from turngate.protocol.orders import FrameOrder
 
 if TYPE_CHECKING:
     from turngate.domain.shapes import TurnRef
@@ -23,6 +25,6 @@ def tell_watchers(ports: Ports, turn: TurnRef, type_: str, data: dict[str, Any])
         run_id=turn.run,
         epoch=turn.epoch,
     )
-    order = {"kind": "frame", "account": turn.account, "conversation": turn.conversation, "frame": frame}
+    order = FrameOrder(account=turn.account, conversation=turn.conversation, frame=frame)
     with suppress(TransientError):
-        ports.events_to_push.send(order)
+        ports.events_to_push.send(wire.write(order))

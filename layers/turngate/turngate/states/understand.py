@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
+from msgspec.structs import replace
 
-from turngate.domain import run_log
+from turngate.domain import run_log, wire
 from turngate.domain.config import GovernanceSlice
 from turngate.domain.resuming import Resumption
 from turngate.domain.shapes import Frozen, HistoryMessage, RunEvent, TurnInput, TurnRef, Understanding, Usage
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from turngate.wiring import Ports
 
 
-class UnderstandRequest(Frozen):
-    task: Literal["understand"]
+class UnderstandRequest(Frozen, tag_field="task", tag="understand"):
+    task: ClassVar = "understand"
     turn: TurnRef
     input: TurnInput
     history: tuple[HistoryMessage, ...] = ()
     governance: GovernanceSlice
-    resumption: Resumption = Field(default_factory=Resumption)
+    resumption: Resumption = Resumption()
 
 
 class Understood(Frozen):
@@ -67,9 +67,9 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
             "error": error,
             "dropped": reading.dropped,
             "drift": list(reading.drift),
-            "usage": reply.usage.model_dump(),
+            "usage": wire.write(reply.usage),
         },
     )
     ports.store.put_all(turn.account, [run_log.entry(turn.account, turn.run, event)])
-    understanding = reading.understanding.model_copy(update={"offered": offer.ids})
+    understanding = replace(reading.understanding, offered=offer.ids)
     return Understood(understanding=understanding, usage=reply.usage)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-
-from turngate.domain import keys
+from turngate.domain import keys, wire
 from turngate.domain.packing import pack, unpack
 from turngate.domain.run_log import WORK_RETENTION_S
 from turngate.domain.shapes import Evidence
@@ -17,11 +15,9 @@ if TYPE_CHECKING:
     from turngate.domain.transaction import Item, Key
     from turngate.ports import ConversationStore
 
-_EVIDENCE: TypeAdapter[tuple[Evidence, ...]] = TypeAdapter(tuple[Evidence, ...])
-
 
 def evidence(turn: TurnRef, part: str, pieces: tuple[Evidence, ...]) -> tuple[Key, Item]:
-    return _work(turn, part, "evidence", [piece.model_dump(mode="json") for piece in pieces])
+    return _work(turn, part, "evidence", [wire.write(piece) for piece in pieces])
 
 
 def route_trace(turn: TurnRef, trace: dict[str, Any]) -> tuple[Key, Item]:
@@ -38,7 +34,7 @@ def read_evidence(store: ConversationStore, turn: TurnRef, parts: tuple[str, ...
         piece
         for key in wanted
         if key in found
-        for piece in _EVIDENCE.validate_json(unpack(found[key]["text"]))
+        for piece in wire.read_json(unpack(found[key]["text"]), tuple[Evidence, ...])
     )
 
 
