@@ -111,7 +111,7 @@ test-stack: setup  ## the deployed template on the emulator
 test-browser: setup  ## the chat page in headless Chromium
 	$(PYTEST) tests/browser
 
-bench: $(VENV)/.installed $(if $(PEERS),$(BENCH)/.installed)  ## our ratios against bench/budget.json, in one run (about 3 min; PEERS= without peers)
+bench: $(VENV)/.installed $(if $(PEERS),$(BENCH)/.installed)  ## our ratios against bench/budget.json, in one run (about 1 min; PEERS= without peers)
 	@$(PY) -m bench $(PEERS)
 
 hit-rate: setup  ## right document in the top 5, for the bank's thirty questions
