@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="bench", description="our budgets, measured")
-    parser.add_argument("peers", nargs="*", choices=[*PEERS], help="compared with; none is quicker")
-    peers = [PEERS[name] for name in parser.parse_args(argv).peers]
+    peers = peers_named(argv)
     rows, problems = measure_imports()
     turns, notes = measure_turns([OURS, PLAIN, PACKED, *peers])
     rows += turns
@@ -37,6 +35,16 @@ def main(argv: Sequence[str]) -> int:
     notes += [f"{name}: not measured" for name, peer in PEERS.items() if peer not in peers]
     print("\n".join(["", *notes, *losses(rows), *problems]))
     return 1 if problems or any(row.fails for row in rows) else 0
+
+
+def peers_named(argv: Sequence[str]) -> list[Entrant]:
+    """The peers on the command line, perhaps none; exits for one that is unknown."""
+    parser = argparse.ArgumentParser(prog="bench", description="our budgets, measured")
+    parser.add_argument("peers", nargs="*", help=f"compared with: {', '.join(PEERS)}")
+    names = parser.parse_args(argv).peers
+    if unknown := set(names) - set(PEERS):
+        parser.error(f"no such peer: {', '.join(sorted(unknown))}")
+    return [PEERS[name] for name in names]
 
 
 def losses(rows: Sequence[Row]) -> list[str]:

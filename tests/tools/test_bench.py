@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.__main__ import losses, main
-from bench.contest import OURS, PACKED, PLAIN, ROOT, Contest, Entrant, Turns, UnfairError
+from bench.__main__ import losses, peers_named
+from bench.contest import OURS, PACKED, PEERS, PLAIN, ROOT, Contest, Entrant, Turns, UnfairError
 from bench.scenario import ANSWER, mall_scenario
 from bench.turn_budget import Limit, TurnBudget, read_turn_budget
 from bench.verdicts import Row, table_of, turn_rows
@@ -190,7 +190,9 @@ def test_every_row_of_a_turn_has_its_limit_in_the_budget():
     assert all(limit.stretch <= limit.hold for limit in budget.limits.values())
 
 
-def test_an_unknown_peer_is_refused(capsys):
+def test_peers_are_named_or_left_out_and_an_unknown_one_is_refused(capsys):
+    assert peers_named([]) == []
+    assert peers_named(["langgraph"]) == [PEERS["langgraph"]]
     with pytest.raises(SystemExit):
-        main(["autogpt"])
-    assert "autogpt" in capsys.readouterr().err
+        peers_named(["autogpt"])
+    assert "no such peer: autogpt" in capsys.readouterr().err
