@@ -117,7 +117,7 @@ def table_of(rows: Sequence[Row]) -> str:
 def _number(value: float | None) -> str:
     if value is None:
         return ""
-    return str(value) if isinstance(value, int) else f"{value:.2g}" if value < 1 else f"{value:.2f}"
+    return f"{value:.3g}"
 
 
 def steps_of(played: Played, length: int) -> str:
