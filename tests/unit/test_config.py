@@ -10,7 +10,8 @@ import pytest
 
 from tests.unit.assistant_example import COLLECTIONS, both, config, config_document, entry, intent, rule
 from turngate.domain import wire
-from turngate.domain.config import AssistantConfig, governance_slice, validate_config
+from turngate.domain.checking import validate_config
+from turngate.domain.config import AssistantConfig, governance_slice
 from turngate.errors import MalformedError
 
 MALL = Path(__file__).resolve().parents[2] / "examples" / "mall"

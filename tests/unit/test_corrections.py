@@ -8,7 +8,8 @@ import pytest
 
 from tests.governance.table import CONFIGS, governed, said
 from turngate.domain import wire
-from turngate.domain.config import AssistantConfig, validate_config
+from turngate.domain.checking import validate_config
+from turngate.domain.config import AssistantConfig
 from turngate.domain.corrections import correct
 from turngate.domain.governance import govern
 from turngate.domain.routing import MAX_CORRECTIONS, Correction
