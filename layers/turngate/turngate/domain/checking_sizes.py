@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from turngate.domain import wire
-from turngate.domain.checking_texts import every_text
+from turngate.domain.checking_texts import SaidText, every_text
 from turngate.domain.config import (
     MAX_SLICE_BYTES,
     MAX_STORED_BYTES,
@@ -52,10 +52,10 @@ def size_findings(config: AssistantConfig) -> Iterator[Finding]:
         message = _too_large("what travels with a turn", size, MAX_SLICE_BYTES, wire.write(governed))
         yield Finding(code="slice_too_large", path="", message=message)
         return
-    part, asking = largest_part(config, governed)
-    compose, governing = size + MAX_SUB_QUESTIONS * part, MAX_SUB_QUESTIONS * (part + asking)
+    part, ruled = largest_part(config, governed)
+    compose, governing = size + MAX_SUB_QUESTIONS * part, MAX_SUB_QUESTIONS * ruled
     if compose > COMPOSE_ROOM or governing > GOVERN_ROOM:
-        largest = max(every_text(config), key=lambda said: len(said.longest.encode()) * said.shown)
+        largest = max(_said_of_parts(config), key=lambda said: len(said.longest.encode()))
         message = (
             f"a turn of {MAX_SUB_QUESTIONS} questions can take {compose / _KB:.0f} KB of the {COMPOSE_ROOM // _KB} KB "
             f"that are there for it ({size / _KB:.0f} KB travel with every turn, and each answer takes up to "
@@ -67,8 +67,8 @@ def size_findings(config: AssistantConfig) -> Iterator[Finding]:
 
 
 def largest_part(config: AssistantConfig, governed: GovernanceSlice) -> tuple[int, int]:
-    """Bytes that the configuration can put into one part with its ruling and event, and into a question left open. What
-    the customer and the model wrote is not in it."""
+    """Bytes that the configuration can put into one part with its ruling and event, first as ComposeReply is given it,
+    then as Govern gives it, with a question that it leaves open. What the customer and the model wrote is not in it."""
     routing = governed.routing
     names = sorted(
         (_option(intent.id, tuple(intent.name.values())) for intent in governed.intents),
@@ -77,9 +77,7 @@ def largest_part(config: AssistantConfig, governed: GovernanceSlice) -> tuple[in
     )
     options = tuple(names[: routing.max_candidates])
     listed = "".join(f"\n{number:02}. {option.name}" for number, option in enumerate(options))
-    said = max(
-        (each.longest for each in every_text(config) if each.shown), key=lambda t: len(_json(t)), default=""
-    )
+    said = max((each.longest for each in _said_of_parts(config)), key=lambda t: len(_json(t)), default="")
     leads = (
         *governed.replies.guidance_reply.values(),
         *governed.replies.no_such_option_reply.values(),
@@ -103,8 +101,16 @@ def largest_part(config: AssistantConfig, governed: GovernanceSlice) -> tuple[in
         )
     ruling = _largest_ruling(governed, options)
     told = _bytes(ruling) + _bytes(event_of(ruling))
-    part = max(_bytes(Part(part_id="p1", question="", route=route)) for route in routes)
-    return part + told, _bytes(Opening(part_id="p1", question="", clarification=asking))
+    sizes = [_bytes(Part(part_id="p1", question="", route=route)) for route in routes]
+    opened = _bytes(Opening(part_id="p1", question="", clarification=asking))
+    return max(sizes) + told, max(sizes[0] + opened, *sizes) + told
+
+
+def _said_of_parts(config: AssistantConfig) -> Iterator[SaidText]:
+    """What can be the text of a part: no name, no description, and nothing that is said instead of a turn."""
+    return (
+        each for each in every_text(config) if not each.path.startswith(("intents/", "message_type_replies/"))
+    )
 
 
 def _option(identity: str, names: tuple[str, ...]) -> Option:
