@@ -35,7 +35,8 @@ COMPOSE_ROOM = 76 * 1024
 """Of the 256 KB that ComposeReply is given: what the slice and six parts may take. The rest is the longest input (16
 KB, doubled by escapes) twice, and the longest answer of a model (64 KB), which is in the parts and in the trace."""
 GOVERN_ROOM = 56 * 1024
-"""Of the 256 KB that Govern may give: what six parts and the questions they leave open may take, likewise."""
+"""Of the 256 KB that Govern may give: what six parts that ask back may take, and what they leave open. It repeats their
+questions; without it Govern gives less than ComposeReply is given."""
 _NAMED = 3
 _KB = 1024
 
@@ -52,8 +53,8 @@ def size_findings(config: AssistantConfig) -> Iterator[Finding]:
         message = _too_large("what travels with a turn", size, MAX_SLICE_BYTES, wire.write(governed))
         yield Finding(code="slice_too_large", path="", message=message)
         return
-    part, ruled = largest_part(config, governed)
-    compose, governing = size + MAX_SUB_QUESTIONS * part, MAX_SUB_QUESTIONS * ruled
+    part, asked = largest_part(config, governed)
+    compose, governing = size + MAX_SUB_QUESTIONS * part, MAX_SUB_QUESTIONS * asked
     if compose > COMPOSE_ROOM or governing > GOVERN_ROOM:
         largest = max(_said_of_parts(config), key=lambda said: len(said.longest.encode()))
         message = (
@@ -67,8 +68,9 @@ def size_findings(config: AssistantConfig) -> Iterator[Finding]:
 
 
 def largest_part(config: AssistantConfig, governed: GovernanceSlice) -> tuple[int, int]:
-    """Bytes that the configuration can put into one part with its ruling and event, first as ComposeReply is given it,
-    then as Govern gives it, with a question that it leaves open. What the customer and the model wrote is not in it."""
+    """Bytes that the configuration can put into one part with its ruling and event, as ComposeReply is given it, and
+    into one that asks back, as Govern gives it with what it leaves open. What the customer and the model wrote is not
+    in it."""
     routing = governed.routing
     names = sorted(
         (_option(intent.id, tuple(intent.name.values())) for intent in governed.intents),
@@ -103,7 +105,7 @@ def largest_part(config: AssistantConfig, governed: GovernanceSlice) -> tuple[in
     told = _bytes(ruling) + _bytes(event_of(ruling))
     sizes = [_bytes(Part(part_id="p1", question="", route=route)) for route in routes]
     opened = _bytes(Opening(part_id="p1", question="", clarification=asking))
-    return max(sizes) + told, max(sizes[0] + opened, *sizes) + told
+    return max(sizes) + told, sizes[0] + opened + told
 
 
 def _said_of_parts(config: AssistantConfig) -> Iterator[SaidText]:
