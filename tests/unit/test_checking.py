@@ -11,8 +11,9 @@ from tests.governance.table import CONFIGS
 from tests.unit.assistant_example import COLLECTIONS, both, config_document, entry, intent, rule
 from turngate.adapters.memory.store import MemoryConversationStore
 from turngate.domain import keys, wire
-from turngate.domain.checking import RESERVED, validate_config
+from turngate.domain.checking import validate_config
 from turngate.domain.config import MAX_TEXT_BYTES, AssistantConfig
+from turngate.domain.finding import RESERVED
 from turngate.errors import RefusedError
 from turngate.protocol.configuring import load_config, put_config
 
@@ -187,15 +188,15 @@ def test_what_is_too_large_to_travel_says_what_to_shorten() -> None:
         each["examples"] = ["例" * 250] * 30
     told = messages(document)
     assert set(told) == {"slice_too_large"}
-    assert "KB; at most 64 KB: shorten the largest (intents/*/examples takes 66 KB" in told["slice_too_large"]
-    assert "the largest single one is intents/0/examples with 22.1 KB" in told["slice_too_large"]
+    assert "KB; at most 64 KB: shorten the largest, intents/*/examples (66 KB), " in told["slice_too_large"]
+    assert "the largest single one intents/0/examples (22.1 KB)" in told["slice_too_large"]
 
 
 def test_what_cannot_be_stored_is_a_finding_and_says_what_to_shorten() -> None:
     document = put(config_document(), "intents/7/domain", "x" * 400_000)
     told = messages(document)
     assert set(told) == {"config_too_large"}
-    assert "at most 380 KB: shorten the largest (intents/*/domain takes 391 KB" in told["config_too_large"]
+    assert "at most 380 KB: shorten the largest, intents/*/domain (391 KB), " in told["config_too_large"]
 
 
 def test_a_turn_that_would_not_fit_says_what_to_shorten() -> None:
@@ -205,8 +206,8 @@ def test_a_turn_that_would_not_fit_says_what_to_shorten() -> None:
         each["examples"] = ["例" * 40] * 30
     told = messages(document)
     assert set(told) == {"turn_too_large"}
-    assert "of the 76 KB that are there" in told["turn_too_large"]
-    assert "(system_replies/order_entry has 7.8 KB)" in told["turn_too_large"]
+    assert "KB; at most 80 KB: " in told["turn_too_large"]
+    assert "(system_replies/order_entry takes 7.8 KB), intents/*/examples (25 KB)" in told["turn_too_large"]
 
 
 def test_two_hundred_small_intents_beside_the_malls_own_texts_are_told_what_takes_the_room() -> None:

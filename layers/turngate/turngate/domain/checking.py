@@ -6,15 +6,13 @@ finding by code, place and what to change. Only saving asks this: versions that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from turngate.domain.answering_back import CANCELLED
 from turngate.domain.checking_routing import routing_findings, unusable_phrases
 from turngate.domain.checking_sizes import size_findings
 from turngate.domain.checking_texts import name_findings, text_findings
-from turngate.domain.config import MAX_EXAMPLES, MAX_INTENTS, MAX_PRE_ROUTE_RULES, RuleKind
-from turngate.domain.contract import FALLBACK
-from turngate.domain.finding import Finding, repeated
+from turngate.domain.config import MAX_EXAMPLES, MAX_INTENTS, MAX_PRE_ROUTE_RULES
+from turngate.domain.finding import RESERVED, Finding, repeated
 from turngate.domain.routing import RISKS
 from turngate.domain.texts import normalised
 
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from turngate.domain.config import AssistantConfig, ContractEntry, PreRouteRule
-
-RESERVED = frozenset({FALLBACK, CANCELLED, *get_args(RuleKind)})
-"""What a route names as its intent where no intent of the catalogue stands behind it."""
 
 
 def validate_config(config: AssistantConfig, known_collections: Mapping[str, bool]) -> list[Finding]:

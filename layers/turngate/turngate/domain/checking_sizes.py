@@ -20,8 +20,8 @@ from turngate.domain.config import (
     governance_slice,
 )
 from turngate.domain.contract import public_fallback
-from turngate.domain.finding import Finding
-from turngate.domain.pending import Opening
+from turngate.domain.finding import RESERVED, Finding
+from turngate.domain.pending import RESUME_ORDER, Opening
 from turngate.domain.route_trace import AppliedCorrection, ContractView, PartRuling, event_of
 from turngate.domain.shapes import AllowedRoute, Candidate, Clarification, FixedAnswer, Option, Part
 from turngate.domain.understanding import MAX_SUB_QUESTIONS
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from turngate.domain.shapes import Frozen, Route
 
-COMPOSE_ROOM = 76 * 1024
+COMPOSE_ROOM = 80 * 1024
 """Of the 256 KB that ComposeReply is given: what the slice and six parts may take. The rest is the longest input (16
 KB, doubled by escapes) twice, and the longest answer of a model (64 KB), which is in the parts and in the trace."""
 GOVERN_ROOM = 56 * 1024
@@ -56,13 +56,13 @@ def size_findings(config: AssistantConfig) -> Iterator[Finding]:
     part, asked = largest_part(config, governed)
     compose, governing = size + MAX_SUB_QUESTIONS * part, MAX_SUB_QUESTIONS * asked
     if compose > COMPOSE_ROOM or governing > GOVERN_ROOM:
-        largest = max(_said_of_parts(config), key=lambda said: len(said.longest.encode()))
+        longest = max(_said_of_parts(config), key=lambda said: len(_json(said.longest)))
         message = (
-            f"a turn of {MAX_SUB_QUESTIONS} questions can take {compose / _KB:.0f} KB of the {COMPOSE_ROOM // _KB} KB "
-            f"that are there for it ({size / _KB:.0f} KB travel with every turn, and each answer takes up to "
-            f"{part / _KB:.1f} KB), and {governing / _KB:.0f} KB of {GOVERN_ROOM // _KB} KB with what it asks back: "
-            f"shorten the longest texts ({largest.path} has {len(largest.longest.encode()) / _KB:.1f} KB), names of "
-            "intents, examples, or lower max_candidates"
+            f"a turn of {MAX_SUB_QUESTIONS} questions can take {compose / _KB:.0f} KB; at most "
+            f"{COMPOSE_ROOM // _KB} KB: {size / _KB:.1f} KB that travel with every turn and {MAX_SUB_QUESTIONS} times "
+            f"{part / _KB:.1f} KB; what it asks back can take {governing / _KB:.0f} KB; at most "
+            f"{GOVERN_ROOM // _KB} KB. Shorten the longest text ({longest.path} takes "
+            f"{len(_json(longest.longest)) / _KB:.1f} KB), {_largest(wire.write(governed))}, or lower max_candidates"
         )
         yield Finding(code="turn_too_large", path="", message=message)
 
@@ -89,14 +89,15 @@ def largest_part(config: AssistantConfig, governed: GovernanceSlice) -> tuple[in
         text=max(leads, key=lambda t: len(_json(t)), default="") + listed,
         candidates=options,
     )
-    longest_id = max((intent.id for intent in governed.intents), key=len, default="")
-    routes: list[Route] = [asking, FixedAnswer(intent_id=longest_id, resource_name="x" * 128, text=said)]
+    longest_id = max((*RESERVED, *(intent.id for intent in governed.intents)), key=len)
+    resource = _longest_resource(governed)
+    routes: list[Route] = [asking, FixedAnswer(intent_id=longest_id, resource_name=resource, text=said)]
     if (public := public_fallback(governed)) is not None:
-        everywhere = (*public.collections, "x" * 128)
+        everywhere = (*public.collections, resource)
         routes.append(
             AllowedRoute(
                 intent_id=longest_id,
-                resource_name="x" * 128,
+                resource_name=resource,
                 collections=everywhere,
                 fallback_collections=everywhere,
             )
@@ -113,6 +114,11 @@ def _said_of_parts(config: AssistantConfig) -> Iterator[SaidText]:
     return (
         each for each in every_text(config) if not each.path.startswith(("intents/", "message_type_replies/"))
     )
+
+
+def _longest_resource(governed: GovernanceSlice) -> str:
+    bound = (entry.resource_name for entry in governed.contract)
+    return max((*RESUME_ORDER, *bound, *(rule.id for rule in governed.pre_routing.rules)), key=len)
 
 
 def _option(identity: str, names: tuple[str, ...]) -> Option:
@@ -148,12 +154,17 @@ def _largest_ruling(governed: GovernanceSlice, options: tuple[Option, ...]) -> P
         route_kind="CLARIFICATION",
         reason="intent_guidance",
         intent_id=max((option.id for option in options), key=len, default=""),
-        resource_name="x" * 128,
+        resource_name=_longest_resource(governed),
     )
 
 
 def _too_large(what: str, size: int, limit: int, document: dict[str, Any]) -> str:
-    """What is too large by how much, and the largest things in it."""
+    kilobytes = f"{what} takes {size / _KB:.1f} KB; at most {limit // _KB} KB"
+    return f"{kilobytes}: shorten the largest, {_largest(document)}"
+
+
+def _largest(document: dict[str, Any]) -> str:
+    """What takes the most room, as kinds of things (`intents/*/examples`) and as one of them."""
     groups: dict[str, int] = {}
     single: dict[str, int] = {}
     for name, value in document.items():
@@ -169,12 +180,9 @@ def _too_large(what: str, size: int, limit: int, document: dict[str, Any]) -> st
         else:
             groups[name] = single[name] = len(_json(value))
     largest = sorted(groups.items(), key=lambda item: -item[1])[:_NAMED]
-    most = ", ".join(f"{path} takes {weight / _KB:.0f} KB" for path, weight in largest)
+    most = ", ".join(f"{path} ({weight / _KB:.0f} KB)" for path, weight in largest)
     path, weight = max(single.items(), key=lambda item: item[1])
-    return (
-        f"{what} takes {size / _KB:.1f} KB; at most {limit // _KB} KB: shorten the largest ({most}; "
-        f"the largest single one is {path} with {weight / _KB:.1f} KB)"
-    )
+    return f"{most}, the largest single one {path} ({weight / _KB:.1f} KB)"
 
 
 def _bytes(value: Frozen) -> int:

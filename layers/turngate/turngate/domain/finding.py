@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from turngate.domain.answering_back import CANCELLED
+from turngate.domain.config import RuleKind
+from turngate.domain.contract import FALLBACK
 from turngate.domain.shapes import Frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+RESERVED = frozenset({FALLBACK, CANCELLED, *get_args(RuleKind)})
+"""What a route names as its intent where no intent of the catalogue stands behind it."""
 
 
 class Finding(Frozen):
