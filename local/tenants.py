@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from turngate.adapters.knowledge_files import DirectoryFiles
-from turngate.adapters.sqlite_knowledge import SqliteKnowledge
+from turngate.adapters.sqlite_knowledge import FORMAT, SqliteKnowledge
 from turngate.domain import keys, wire
 from turngate.domain.config import AssistantConfig
 from turngate.domain.knowledge import Document, decode_document, publishable
@@ -65,7 +65,7 @@ class Loader:
 
     def _publish(self, account: str, collection: str, documents: list[Document]) -> None:
         checked = publishable(documents)
-        folder = BUILT / _digest(checked, self._embedder.model)
+        folder = BUILT / f"{FORMAT}-{_digest(checked, self._embedder.model)}"
         with SqliteKnowledge(DirectoryFiles(folder)) as knowledge:
             summary = knowledge.put_version(account, collection, VERSION, checked, self._embedder)
         self._files.publish(
