@@ -210,6 +210,13 @@ def test_a_turn_that_would_not_fit_says_what_to_shorten() -> None:
     assert "(system_replies/order_entry takes 7.8 KB), intents/*/examples (25 KB)" in told["turn_too_large"]
 
 
+def test_both_limits_are_told_at_once() -> None:
+    document = put(config_document(), "system_replies/order_entry/en", "x" * 8000)
+    for each in document["intents"]:
+        each["examples"] = ["例" * 120] * 30
+    assert set(messages(document)) == {"slice_too_large", "turn_too_large"}
+
+
 def test_two_hundred_small_intents_beside_the_malls_own_texts_are_told_what_takes_the_room() -> None:
     document = json.loads(CONFIGS["mall"].read_text(encoding="utf-8"))
     for number in range(176):

@@ -52,7 +52,7 @@ def size_findings(config: AssistantConfig) -> Iterator[Finding]:
     if size > MAX_SLICE_BYTES:
         message = _too_large("what travels with a turn", size, MAX_SLICE_BYTES, wire.write(governed))
         yield Finding(code="slice_too_large", path="", message=message)
-        return
+        size = MAX_SLICE_BYTES  # what it will have at most, once that is put right
     part, asked = largest_part(config, governed)
     compose, governing = size + MAX_SUB_QUESTIONS * part, MAX_SUB_QUESTIONS * asked
     if compose > COMPOSE_ROOM or governing > GOVERN_ROOM:
