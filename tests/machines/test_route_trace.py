@@ -35,7 +35,7 @@ def configured(**changes: object) -> AssistantConfig:
             bound["resource_name"] = changes.get("resource", "sales-kb")
     for number in range(int(str(changes.get("nearer", 0)))):  # nearer to the question than the right one
         document["routing"]["shortlist"] = 10
-        document["intents"].append(intent(f"NEARER_{number}", QUESTION, QUESTION))
+        document["intents"].append(intent(f"NEARER_{number}", f"{QUESTION} {number}", f"{QUESTION} {number}"))
         document["contract"].append(entry(f"NEARER_{number}", "KB", "guide-kb"))
     return wire.read(document, AssistantConfig)
 
