@@ -150,7 +150,7 @@ def understand(
         schema=prompt.schema,
         timeout_s=60,
     )
-    return read_understanding(answer, offered, spoken).understanding
+    return read_understanding(answer, offered, spoken, waiting=resumption.waiting).understanding
 
 
 def turn_of(account: str) -> TurnRef:
