@@ -24,7 +24,7 @@ class DownEmbedder:
 
     model = "down"
 
-    def embed(self, texts: object) -> list[list[float]]:
+    def embed(self, texts: object, *, timeout_s: float | None = None) -> list[list[float]]:
         raise ModelUnavailableError("connection")
 
 

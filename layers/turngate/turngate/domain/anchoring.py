@@ -8,6 +8,7 @@ instruction planted in a document could come back as a request.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from turngate.domain.figures import codes_in, names_in, numbers_in, words_in
@@ -33,8 +34,7 @@ class Said:
         self._customer, self._others = _words(customer), _words(others)
         self._letters = _letters(customer)
         self._points = re.search(_POINTS, message.casefold()) is not None
-        everything = f"{customer}\n{others}"
-        self._stated = _stated(everything) | words_in(everything)
+        self._all_said = f"{customer}\n{others}"
 
     def is_planted(self, sub_question: str) -> bool:
         """Whether the sub-question shares no telling word with what the customer wrote, and most of its own with what
@@ -44,7 +44,11 @@ class Said:
         asked = _words(sub_question)
         if not asked or asked & self._customer or len(asked & self._others) < _MOSTLY * len(asked):
             return False
-        return not (self._points and _stated(sub_question) <= self._stated)
+        return not self._points or not _stated(sub_question) <= self._stated
+
+    @cached_property
+    def _stated(self) -> frozenset[str]:
+        return _stated(self._all_said) | words_in(self._all_said)
 
     def is_foreign(self, sub_question: str) -> bool:
         """Whether it shares not one word or Chinese character with what the customer wrote."""

@@ -90,6 +90,8 @@ def codes_in(text: str) -> frozenset[str]:
 
 
 def _is_code(joined: str) -> bool:
+    if joined.isdigit() or joined.isalpha():
+        return False
     mixed = re.search(r"\d", joined) and re.search("[a-z]", joined)
     return bool(mixed) and not re.fullmatch(_QUANTITY, joined)
 
@@ -147,7 +149,7 @@ def turns_around(original: str, wording: str) -> bool:
 
 
 def _squeezed(text: str) -> str:
-    return re.sub(r"[\s_-]", "", text.casefold())
+    return "".join(text.casefold().split()).replace("-", "").replace("_", "")
 
 
 def _folded(text: str) -> str:
@@ -155,6 +157,8 @@ def _folded(text: str) -> str:
 
 
 def _plain(number: str) -> str:
+    if number.isascii() and number.isdigit():
+        return number.lstrip("0") or "0"
     value = Decimal(number)
     return str(value.to_integral_value()) if value == value.to_integral_value() else str(value.normalize())
 

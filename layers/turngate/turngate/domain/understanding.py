@@ -220,10 +220,11 @@ def _answers(reply: ProposedReply | None, waiting: Sequence[PendingItem], text: 
 def _drift(original: str, wording: str, history: str) -> tuple[str, ...]:
     """What the wording lost of the original, or added that neither the original nor the dialogue says."""
     found: list[str] = []
-    for name, stated in (("number", numbers_in), ("code", codes_in)):
-        if not stated(original) <= stated(wording):
+    for name, stated_in in (("number", numbers_in), ("code", codes_in)):
+        was, now = stated_in(original), stated_in(wording)
+        if not was <= now:
             found.append(f"{name}_lost")
-        if not stated(wording) <= stated(original) | stated(history):
+        if not now <= was and not now <= was | stated_in(history):
             found.append(f"{name}_added")
     if "code_lost" not in found and not names_kept(original, wording):
         found.append("name_lost")
