@@ -82,9 +82,7 @@ def shortlist(
     return Offer(narrowed, "words" if degraded else "words_and_vectors", degraded)
 
 
-def _vectors(
-    kept: _Kept, questions: list[str], turn: TurnRef, clock: Clock
-) -> tuple[list[list[float]], str]:
+def _vectors(kept: _Kept, questions: list[str], turn: TurnRef, clock: Clock) -> tuple[list[list[float]], str]:
     """The questions' vectors, once the catalogue has its own; or none, and why."""
     now, texts = clock.now_ms(), kept.catalogue.texts
     ends = min(now + MOST_MS, turn.deadline - RESERVE_MS - MIN_CALL_MS)
