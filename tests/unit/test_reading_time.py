@@ -85,16 +85,6 @@ def test_a_message_and_a_reading_of_its_length_take_linear_time(piece: str) -> N
     assert grows_linearly(job, piece, MESSAGE)
 
 
-NAMES = [f"{a}{b}{c}" for a in "bcdfghjklm" for b in "bcdfghjklm" for c in "bcdfghjklm"]
-
-
-def test_many_names_that_are_run_together_take_linear_time() -> None:
-    def job(text: str) -> None:
-        figures.names_kept(f"{text} 字", text.replace(" ", ""))
-
-    assert grows_linearly(job, " ".join(f"{a}{b}" for a in NAMES for b in ("n", "p")), MESSAGE)
-
-
 @pytest.mark.parametrize(
     "entry",
     [

@@ -51,6 +51,12 @@ def test_a_name_may_be_written_differently_but_not_be_lost(original: str, wordin
     assert names_kept(original, wording) is kept
 
 
+def test_a_wording_that_runs_a_whole_page_of_names_together_is_none() -> None:
+    names = [f"name{'x' * n}y" for n in range(33)]
+    assert names_kept(f"比较 {' '.join(names[:32])}", "比较" + "".join(names[:32]))
+    assert not names_kept(f"比较 {' '.join(names)}", "比较" + "".join(names))
+
+
 @pytest.mark.covers("F-065")
 @pytest.mark.parametrize(
     ("original", "wording", "turned"),
