@@ -1,9 +1,10 @@
 """What the model is asked about a message, and what of its answer is believed.
 
 The model tidies the question, splits it and says which intents it looks like. It grants nothing (F-082): unknown
-ids, impossible scores and surplus are dropped and counted, and where its wording lost or invented a number, a code, a
-name, a negation or a direction, the customer's own words are used instead (F-065). Where a question of ours is open it
-may say that the message answers it, and then only by what was offered; Govern verifies that.
+ids, impossible scores and surplus are dropped and named, and the rest is read as if they had not been there. Where its
+wording lost or invented a number, a code, a name, a negation or a direction, the customer's own words are used instead
+(F-065). Where a question of ours is open it may say that the message answers it, and then only by what was offered;
+Govern verifies that.
 """
 
 from __future__ import annotations
