@@ -236,12 +236,12 @@ def test_nothing_that_was_said_is_written_to_a_log(story, caplog) -> None:
     world = story(READ, SAID, ModelUnavailableError("timeout"), ModelUnavailableError("timeout"))
     world.say(QUESTION)
     world.turn()
-    world.say("Where is order 4711?")
+    world.say("Where is order QX4711Z?")  # a bare number may stand in a record's own times
     world.faults["CommitTurn"].extend(["Broken"])
     world.turn()
     written = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
     assert "begin" in written, "the functions do log"
-    for words in (QUESTION, "3 working days", "4711", "C-1009"):
+    for words in (QUESTION, "3 working days", "QX4711Z", "C-1009"):
         assert words not in written
 
 
