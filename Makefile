@@ -9,6 +9,9 @@ PYTEST := $(VENV)/bin/pytest
 MEASURED := $(PY) -m tools.measured
 LAYERS := base search identity
 VENVS := $(VENV) .venvs/emulator .venvs/sam .venvs/runtime .venvs/demo-model
+# what `make bench` compares us with; no part of the set-up. Empty (`make bench PEERS=`) leaves peers out
+PEERS := langgraph
+BENCH := .venvs/bench
 # every folder of tests/, the quick ones first; `make check` fails when one is missing here
 SUITES := tests/unit tests/protocol tests/machines tests/functions tests/wire tests/governance tests/examples \
           tests/tools tests/template tests/contract tests/model tests/demo_model tests/emulator tests/races \
@@ -38,9 +41,10 @@ $(eval $(call venv,.venvs/emulator,emulator))
 $(eval $(call venv,.venvs/sam,sam))
 $(eval $(call venv,.venvs/runtime,runtime))
 $(eval $(call venv,.venvs/demo-model,demo-model))
+$(eval $(call venv,$(BENCH),bench))
 
 lock:  ## resolve all requirements anew into lock files with hashes (needs uv)
-	for name in dev emulator sam runtime demo-model; do \
+	for name in dev emulator sam runtime demo-model bench; do \
 	  uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-strip-extras \
 	    --no-header -q requirements/$$name.in -o requirements/$$name.txt; done
 	for name in $(LAYERS); do \
@@ -107,6 +111,9 @@ test-stack: setup  ## the deployed template on the emulator
 test-browser: setup  ## the chat page in headless Chromium
 	$(PYTEST) tests/browser
 
+bench: $(VENV)/.installed $(if $(PEERS),$(BENCH)/.installed)  ## our ratios against bench/budget.json, in one run (about 1 min; PEERS= without peers)
+	@$(PY) -m bench $(PEERS)
+
 hit-rate: setup  ## right document in the top 5, for the bank's thirty questions
 	$(PY) -m tools.hit_rate
 
@@ -115,4 +122,4 @@ screenshots: setup  ## docs/screenshots from the real demo, by hand
 
 .PHONY: help setup setup-system lock doctor demo demo-check deploy lint check features test test-unit test-machines \
         test-model test-races test-faults \
-        test-stack test-browser hit-rate screenshots
+        test-stack test-browser bench hit-rate screenshots

@@ -8,15 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from turngate.adapters.knowledge_files import DirectoryFiles
-from turngate.adapters.sqlite_knowledge import SqliteKnowledge
+from turngate.adapters.sqlite_knowledge import FORMAT, SqliteKnowledge
 from turngate.domain import keys, wire
 from turngate.domain.config import AssistantConfig
 from turngate.domain.knowledge import Document, decode_document, publishable
+from turngate.domain.shapes import Ident
 from turngate.domain.transaction import Put, Transaction
 from turngate.errors import MalformedError
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
@@ -64,7 +65,7 @@ class Loader:
 
     def _publish(self, account: str, collection: str, documents: list[Document]) -> None:
         checked = publishable(documents)
-        folder = BUILT / _digest(checked, self._embedder.model)
+        folder = BUILT / f"{FORMAT}-{_digest(checked, self._embedder.model)}"
         with SqliteKnowledge(DirectoryFiles(folder)) as knowledge:
             summary = knowledge.put_version(account, collection, VERSION, checked, self._embedder)
         self._files.publish(
@@ -81,19 +82,61 @@ class Loader:
 
 
 def read_tenant(folder: Path) -> tuple[AssistantConfig, dict[str, list[Document]]]:
-    """A tenant's folder: config.json, and documents/<collection>/*.md."""
+    """A tenant's folder: config.json, and documents/<collection>/*.md. Raises TenantError."""
     collections = {
-        each.name: [read_document(path) for path in sorted(each.glob("*.md"))]
-        for each in sorted((folder / "documents").iterdir())
+        name: [read_document(path) for path in sorted((folder / "documents" / name).glob("*.md"))]
+        for name in _document_folders(folder)
     }
     return _config(folder / "config.json"), collections
 
 
 def private_collections(folder: Path) -> frozenset[str]:
-    """What collections.json of a tenant's folder keeps from the public fallback; without the file nothing."""
+    """What collections.json of a tenant's folder keeps from the public fallback. Without the file every collection is
+    public; with it every folder of documents must be named, as `{"public": true}` or `{"public": false}`. Raises
+    TenantError with everything that is wrong."""
     path = folder / "collections.json"
-    named = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if not path.exists():
+        return frozenset()
+    named = _named_collections(path)
+    there = set(_document_folders(folder))
+    wrong = [f"{name}: there is no folder documents/{name}" for name in named if name not in there]
+    wrong += [f"{name}: not named here: say whether it is public" for name in sorted(there - set(named))]
+    for name, about in named.items():
+        if not isinstance(about, dict) or "public" not in about:
+            wrong.append(f'{name}: must be {{"public": true}} or {{"public": false}}')
+            continue
+        if not isinstance(about["public"], bool):
+            wrong.append(f"{name}.public: must be true or false, without quotes")
+        wrong += [f"{name}.{field}: unknown field" for field in about if field != "public"]
+    if wrong:
+        raise TenantError("\n  ".join([f"{path}:", *wrong]))
     return frozenset(name for name, about in named.items() if not about["public"])
+
+
+def _named_collections(path: Path) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        repeated = sorted({name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1})
+        if repeated:
+            raise TenantError(f"{path}: {', '.join(repeated)}: given twice")
+        return dict(pairs)
+
+    try:
+        named = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TenantError(f"{path}: no JSON text: {error}") from error
+    if not isinstance(named, dict):
+        raise TenantError(f"{path}: must be an object of collections")
+    return named
+
+
+def _document_folders(folder: Path) -> list[str]:
+    documents = folder / "documents"
+    if not documents.is_dir():
+        raise TenantError(f"{documents}: no such folder")
+    names = sorted(each.name for each in documents.iterdir() if each.is_dir())
+    if wrong := [name for name in names if not wire.fits(name, Ident)]:
+        raise TenantError(f"{documents}: no names of collections: {', '.join(wrong)}; rename the folders")
+    return names
 
 
 def read_bank(documents: Path) -> tuple[AssistantConfig, dict[str, list[Document]]]:

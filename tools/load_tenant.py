@@ -4,7 +4,8 @@
     python -m tools.load_tenant --stack turngate --tenant examples/mall
 
 Credentials and region are the AWS tools' own. The embedding model must be the one the stack was deployed with.
-Loading the same content again changes nothing; other content under the same version is refused."""
+collections.json of the folder says which collections are public; without it all are (examples/mall/README.md). Loading
+the same content again changes nothing; other content under the same version is refused."""
 
 from __future__ import annotations
 

@@ -53,6 +53,8 @@ class Told:
     trace: RouteTrace
     used: Mapping[str, tuple[str, ...]]
     beyond: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    quoted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Documents that the reply quotes (`collection/version/document/piece`), by part."""
 
 
 def read_told(store: ConversationStore, account: str, run: str) -> Told:
@@ -66,7 +68,17 @@ def read_told(store: ConversationStore, account: str, run: str) -> Told:
     log = store.query(account, keys.run_partition(account, run), first="EV#", last="EV#~", limit=_MOST_EVENTS)
     events = [(event["sk"].split("#")[1], json.loads(event["data"])) for event in log]
     beyond = {part: tuple(data.get("fallback_collections", ())) for part, data in events}
-    return Told(wire.read_json(unpack(item["text"]), RouteTrace), used_resources(events), beyond)
+    found = {part: data["evidence"] for part, data in events if "evidence" in data}
+    said = [each for _, data in events for each in data.get("parts", ()) if isinstance(each, dict)]
+    quoted = {each["part"]: _named(each["used"], found.get(each["part"], [])) for each in said}
+    trace = wire.read_json(unpack(item["text"]), RouteTrace)
+    return Told(trace, used_resources(events), beyond, quoted)
+
+
+def _named(refs: Sequence[str], evidence: Sequence[str]) -> tuple[str, ...]:
+    """What `p1.E2` stands for: the second piece of evidence of its part."""
+    places = [int(ref.rpartition("E")[2]) - 1 for ref in refs]
+    return tuple(evidence[place] for place in places if place < len(evidence))
 
 
 def used_resources(events: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, tuple[str, ...]]:
@@ -87,22 +99,23 @@ def told_lines(told: Told) -> Iterator[str]:
     for name, what in (("error", trace.error), ("drift", ", ".join(trace.drift))):
         if what:
             yield f"{name:<12} {what}"
-    if trace.discarded:
-        yield f"discarded    {', '.join(trace.discarded)}"
+    if trace.discarded:  # a model's own words: quoted, so that no line of them passes for one of ours
+        yield f"discarded    {', '.join(map(repr, trace.discarded))}"
     if trace.offered:
         yield f"shortlist    {', '.join(trace.offered)}"
     if trace.refused_reply:
         yield f"reply        not taken: {trace.refused_reply}"
     for part in trace.parts:
-        yield from _part_lines(part, told.used.get(part.part_id, ()), told.beyond.get(part.part_id, ()))
+        yield from _part_lines(part, told)
 
 
-def _part_lines(part: PartRuling, used: tuple[str, ...], beyond: tuple[str, ...]) -> Iterator[str]:
+def _part_lines(part: PartRuling, told: Told) -> Iterator[str]:
     yield f"{part.part_id}  {part.question!r}"
     if part.resumed is not None:
         answer = part.resumed
-        chosen = answer.option_id or answer.value
-        yield f"  1 resumed    {answer.kind} {answer.pending_id}: {answer.how} {chosen} by {answer.by}"
+        chosen = f" {(answer.option_id or answer.value)!r}" if answer.option_id or answer.value else ""
+        why = f", because {answer.reason}" if answer.reason else ""
+        yield f"  1 resumed    {answer.kind} {answer.pending_id}: {answer.how}{chosen} by {answer.by}{why}"
     scores = ", ".join(f"{candidate.id} {candidate.score:g}" for candidate in part.candidates)
     yield f"  1 intent     {part.resolution}: {scores or 'no candidate'}"
     fixed = part.correction
@@ -119,13 +132,18 @@ def _part_lines(part: PartRuling, used: tuple[str, ...], beyond: tuple[str, ...]
         yield f"  4 contract   {contract.intent_id} = {contract.kind} {contract.resource_name}, {terms}"
     else:
         yield f"  4 contract   not asked{', public fallback' if part.fallback else ''}"
+    used, beyond = told.used.get(part.part_id, ()), told.beyond.get(part.part_id, ())
     also = f"; held nothing near, so also: {', '.join(beyond)}" if beyond else ""
     yield f"  5 resource   {part.route_kind} {part.resource_name or '-'}; used: {', '.join(used) or 'none'}{also}"
+    if quoted := told.quoted.get(part.part_id):
+        yield f"    quoted     {', '.join(quoted)}"
 
 
 def first_deviation(told: Told, part_id: str, expected: Expected) -> Stage | None:
     """The first step of a part that is not as expected, None when all are. Only the trace is looked at."""
-    part = next(part for part in told.trace.parts if part.part_id == part_id)
+    part = next(
+        part for part in told.trace.parts if part.part_id == part_id
+    )  # main has looked that it is there
     proposed = part.candidates[0].id if part.candidates else ""
     settled = part.correction.to_intent if part.correction else proposed
     ruled = part.contract.intent_id if part.contract else ""
@@ -175,7 +193,11 @@ def main(argv: Sequence[str]) -> int:
     else:
         parser.error("give ACCOUNT and RUN with TABLE_NAME set, or --file")
     print("\n".join(told_lines(told)))
+    there = [part.part_id for part in told.trace.parts]
     for part, expected in _expectations(options.expect).items():
+        if part not in there:
+            print(f"{part}: there is no such part, only {', '.join(there)}")
+            continue
         stage = first_deviation(told, part, expected)
         print(f"{part}: {f'first went wrong at {stage}' if stage else 'as expected'}")
     return 0

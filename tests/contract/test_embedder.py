@@ -48,12 +48,12 @@ def embed(request, server):
     if request.param == "memory":
         return HashingEmbedder(16).embed
 
-    def ask(texts):
+    def ask(texts, **bound):
         server.replies.extend(
             answer([spelled(text) for text in texts[start : start + BATCH]], request.param.split()[1])
             for start in range(0, len(texts), BATCH)
         )
-        return embedder_of(server).embed(texts)
+        return embedder_of(server).embed(texts, **bound)
 
     return ask
 
@@ -70,6 +70,10 @@ def test_one_unit_vector_a_text_in_order(embed):
 
 def test_no_text_is_no_vector(embed):
     assert embed([]) == []
+
+
+def test_every_embedder_may_be_given_a_bound(embed):
+    assert len(embed(["text"], timeout_s=5.0)) == 1
 
 
 def test_odd_texts_have_vectors_too(embed):
@@ -135,6 +139,18 @@ def test_too_slow_and_not_there(server):
         with pytest.raises(ModelUnavailableError) as absent:
             nobody.embed(["x"])
     assert absent.value.reason == "connection"
+
+
+def test_all_batches_together_are_bounded(server):
+    server.replies.extend([answer([[1.0, 0.0]] * BATCH), Reply(never=True)])
+    began = time.monotonic()
+    with pytest.raises(ModelUnavailableError) as caught:
+        embedder_of(server, timeout_s=30).embed(["x"] * (BATCH + 1), timeout_s=0.5)
+    assert caught.value.reason == "timeout"
+    assert time.monotonic() - began < 5
+    with pytest.raises(ModelUnavailableError) as late:
+        embedder_of(server).embed(["x"], timeout_s=0)
+    assert (late.value.reason, len(server.requests)) == ("timeout", 2)
 
 
 def test_the_hashing_embedder_sees_shared_spelling():

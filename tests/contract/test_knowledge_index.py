@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from turngate.adapters.indexing import rows_of, search_together
+from turngate.adapters.indexing import LookedUp, rows_of, search_together
 from turngate.adapters.knowledge_files import DirectoryFiles
 from turngate.adapters.memory.embedder import HashingEmbedder
 from turngate.adapters.memory.knowledge import MemoryKnowledge
@@ -491,6 +491,35 @@ def test_searching_leaves_the_file_as_it_was(directory):
     assert sorted(path.name for path in file_of(directory).parent.iterdir()) == ["1.sqlite"]
 
 
+def test_a_collection_does_not_lose_on_its_own_topic(index):
+    """Everybody in it uses its words, and another one says them once in passing."""
+    index.put_version(
+        "a",
+        "warranty",
+        1,
+        [
+            Document(document_id=f"w{n}", title=f"保修{part}", text=f"{part}的保修说明，保修期十二个月。")
+            for n, part in enumerate(("屏幕", "电池", "主板", "外壳"))
+        ],
+        None,
+    )
+    others = [
+        Document(document_id=f"p{n}", title="商品", text=f"第{n}款手机的参数和颜色。") for n in range(6)
+    ]
+    passing = Document(document_id="p6", title="商品", text="耳机的参数、颜色和重量，不含保修。")
+    index.put_version("a", "products", 1, [*others, passing], None)
+    found_ = index.search("a", {"products": 1, "warranty": 1}, "保修", None, 5).pieces
+    assert [piece.collection for piece in found_] == ["warranty"] * 4 + ["products"]
+
+
+def test_equals_are_found_once_and_in_the_collection_named_first(index):
+    index.put_version("a", "copy", 1, DOCUMENTS, EMBEDDER)
+    index.put_version("a", "own", 1, DOCUMENTS, EMBEDDER)
+    pieces = index.search("a", {"own": 1, "copy": 1}, "退货要几天", vector("退货要几天"), 50).pieces
+    assert {piece.collection for piece in pieces} == {"own"}
+    assert len(pieces) == len(DOCUMENTS)
+
+
 def test_an_odd_vector_is_logged_as_degraded(directory, caplog):
     with SqliteKnowledge(DirectoryFiles(directory)) as index, caplog.at_level(logging.WARNING):
         found(index, "退货", by_vector=[1.0])
@@ -589,7 +618,7 @@ def test_a_file_that_turns_out_damaged_while_it_is_quoted_leaves_the_others():
         return rows[number]
 
     pieces, unreadable = search_together(
-        {"help": 1, "more": 1}, lambda *_: ({0: 3.0, 1: 2.0, 2: 1.0}, {}), row, 5
+        {"help": 1, "more": 1}, lambda *_: LookedUp(7, {"a": {0: 3.0, 1: 2.0, 2: 1.0}}, {}), row, 5
     )
     assert unreadable == ("help",)
     assert [piece.collection for piece in pieces] == ["more"] * 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.faults.bench import QUESTION
+from tests.faults.customer import PATIENCE_S, CustomerError
 from tests.faults.model_proxy import ModelFault
 from tests.faults.places import UNDERSTAND
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tests.faults.customer import Customer
 
 SECOND = "And for gift cards, {pad}?"
+UNCLEAR = "price of Arch 5"
+"""Of the phone, or of a part for it: the assistant asks which."""
 THINKS_S = 3.0
 """How long the model thinks where a second message has to arrive meanwhile."""
 
@@ -64,6 +67,14 @@ def burst(_bench: Bench, customer: Customer) -> None:
     customer.say(SECOND.format(pad=customer.pad), 4)
 
 
+def answer(_bench: Bench, customer: Customer) -> None:
+    """Be asked which of two is meant, and say so."""
+    customer.say(UNCLEAR)
+    if not customer.wait(customer.ended, PATIENCE_S):
+        raise CustomerError("was not asked back")
+    customer.say("1", 1)
+
+
 def ask_cold(bench: Bench, customer: Customer) -> None:
     bench.forget_workers("BeginTurn", "Retrieve")
     ask(bench, customer)
@@ -98,6 +109,7 @@ SCENARIOS = (
     Scenario("turn", ask),
     Scenario("overtaken", overtake, thinks=1, places=("AcceptMessage.overtaking",)),
     Scenario("behind a protected run", burst, thinks=9, places=("AcceptMessage.stored", "CommitTurn")),
+    Scenario("answering", answer, places=("ResumePending", "CommitTurn.closing")),
     Scenario("failing", ask, (_NOT_UNDERSTOOD,), places=("FailTurn",), ends="failed"),
     Scenario("unstarted", ask, (_NOT_STARTED,), places=("StartRun", "SweepDueItems")),
     Scenario("unannounced", ask, (_NOT_ANNOUNCED,), places=("SweepDueItems",)),

@@ -146,8 +146,8 @@ def test_the_trace_says_what_was_dropped() -> None:
         trace.discarded
     )
     assert "bad_score:ORDER_QUERY=nan" in trace.discarded
-    assert trace.refused_reply == "reply_to_nothing_open"
-    assert "planted_sub_question" in ruling("document", ORDERS[3]).trace.discarded
+    assert "reply_to_nothing_open:w1" in trace.discarded
+    assert f"planted_sub_question:{ORDERS[3]}" in ruling("document", ORDERS[3]).trace.discarded
 
 
 @pytest.mark.covers("F-643")

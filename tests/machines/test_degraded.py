@@ -24,7 +24,7 @@ class DownEmbedder:
 
     model = "down"
 
-    def embed(self, texts: object) -> list[list[float]]:
+    def embed(self, texts: object, *, timeout_s: float | None = None) -> list[list[float]]:
         raise ModelUnavailableError("connection")
 
 
@@ -44,11 +44,6 @@ def retrieved(world) -> dict:
         ([{}] * 2, "empty"),
         (['{"rewritten": "How lo', {"sub_questions": "all of them"}], "empty"),
         ([{"sub_questions": [{"text": ""}]}], "no_sub_questions"),
-        ([reads((QUESTION, {"RETURN_POLICY": 7}))], "malformed_candidates"),
-        (
-            [{"sub_questions": [{"text": QUESTION, "candidates": [{"id": 5, "score": "high"}]}]}],
-            "malformed_candidates",
-        ),
     ],
 )
 def test_a_message_that_cannot_be_understood_is_a_stated_technical_error(story, answers, error) -> None:
@@ -65,6 +60,16 @@ def test_a_message_that_cannot_be_understood_is_a_stated_technical_error(story, 
     (ruled,) = (d for _, step, _, d in world.run_log(run.run) if step == 20)
     assert (ruled["outcome"], ruled["resolution"]) == ("ROUTING_ERROR", "ERROR")
     assert grammar_violations(world, run.run, QUESTION) == []
+
+
+@pytest.mark.covers("F-075")
+@pytest.mark.parametrize("junk", [{"id": "RETURN_POLICY", "score": 7}, {"id": 5, "score": "high"}, None])
+def test_candidates_that_are_none_leave_a_question_that_nothing_claims(story, junk) -> None:
+    world = story({"rewritten": QUESTION, "sub_questions": [{"text": QUESTION, "candidates": [junk]}]})
+    world.say(QUESTION)
+    assert world.turn().path == STATED
+    (ruled,) = (d for _, step, _, d in world.run_log(world.runs()[0].run) if step == 20)
+    assert (ruled["outcome"], ruled["resolution"]) == ("OUT_OF_SCOPE", "NO_TRUSTED")
 
 
 def test_an_answer_that_was_cut_off_before_it_said_anything_is_asked_for_once_more(story) -> None:
@@ -231,12 +236,12 @@ def test_nothing_that_was_said_is_written_to_a_log(story, caplog) -> None:
     world = story(READ, SAID, ModelUnavailableError("timeout"), ModelUnavailableError("timeout"))
     world.say(QUESTION)
     world.turn()
-    world.say("Where is order 4711?")
+    world.say("Where is order QX4711Z?")  # a bare number may stand in a record's own times
     world.faults["CommitTurn"].extend(["Broken"])
     world.turn()
     written = "\n".join(f"{record.getMessage()} {record.__dict__}" for record in caplog.records)
     assert "begin" in written, "the functions do log"
-    for words in (QUESTION, "3 working days", "4711", "C-1009"):
+    for words in (QUESTION, "3 working days", "QX4711Z", "C-1009"):
         assert words not in written
 
 

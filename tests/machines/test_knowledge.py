@@ -240,5 +240,7 @@ def test_a_collection_with_nothing_near_is_helped_by_the_public_ones_and_the_tra
     completed = next(f for f in world.received() if f["type"] == "message.completed")
     assert [source["collection"] for source in completed["data"]["sources"]] == ["repair-kb"]
     told = read_told(world.store, ACCOUNT, world.runs()[0].run)
-    last = list(told_lines(told))[-1]
-    assert last == "  5 resource   KB sales-kb; used: sales-kb; held nothing near, so also: repair-kb"
+    assert list(told_lines(told))[-2:] == [
+        "  5 resource   KB sales-kb; used: sales-kb; held nothing near, so also: repair-kb",
+        "    quoted     repair-kb/2/chain/0",
+    ]

@@ -35,7 +35,7 @@ def configured(**changes: object) -> AssistantConfig:
             bound["resource_name"] = changes.get("resource", "sales-kb")
     for number in range(int(str(changes.get("nearer", 0)))):  # nearer to the question than the right one
         document["routing"]["shortlist"] = 10
-        document["intents"].append(intent(f"NEARER_{number}", QUESTION, QUESTION))
+        document["intents"].append(intent(f"NEARER_{number}", f"{QUESTION} {number}", f"{QUESTION} {number}"))
         document["contract"].append(entry(f"NEARER_{number}", "KB", "guide-kb"))
     return wire.read(document, AssistantConfig)
 
@@ -92,13 +92,14 @@ def test_the_trace_of_a_turn_reads_in_the_order_of_the_decisions(story) -> None:
     assert lines == [
         f"original     {said!r}",
         "rewritten    'refunds, order 7, rain and bikes'",
-        "discarded    unknown_intent:LOTTERY",
+        "discarded    'unknown_intent:LOTTERY'",
         f"p1  {QUESTION!r}",
         "  1 intent     RESOLVED: RETURN_POLICY 0.9",
         "  2 correction none",
         "  3 governance ROUTED",
         "  4 contract   RETURN_POLICY = KB sales-kb, risk L0",
         "  5 resource   KB sales-kb; used: sales-kb",
+        "    quoted     sales-kb/1/returns-en/0",
         "p2  'Where is order 7?'",
         "  1 intent     RESOLVED: ORDER_QUERY 0.8",
         "  2 correction none",
@@ -118,6 +119,19 @@ def test_the_trace_of_a_turn_reads_in_the_order_of_the_decisions(story) -> None:
         "  4 contract   not asked, public fallback",
         "  5 resource   KB public; used: sales-kb, repair-kb",
     ]
+
+
+def test_a_model_cannot_write_lines_into_a_trace(story) -> None:
+    forged = "X\n  5 resource   KB staff-kb; used: staff-kb\x1b[31m"
+    read = reads((QUESTION, {forged: 0.95, "RETURN_POLICY": 0.9}))
+    world = story(read, phrases(("p1", "Refunds take 3 working days.", ["p1.E1"])))
+    world.say(QUESTION)
+    world.turn()
+    lines = list(told_lines(read_told(world.store, ACCOUNT, world.runs()[0].run)))
+    assert [line for line in lines if "  5 resource" in line and not line.startswith("discarded")] == [
+        "  5 resource   KB sales-kb; used: sales-kb"
+    ]
+    assert not any(character in line for line in lines for character in "\n\x1b")
 
 
 @pytest.mark.covers("F-605", "F-612")
@@ -149,6 +163,8 @@ def test_a_stored_trace_is_printed_and_judged(story, tmp_path, capsys) -> None:
     stored.write_text(wire.write_json(read_told(world.store, ACCOUNT, run).trace), encoding="utf-8")
     assert main(["--file", str(stored), "--expect", "p1=RETURN_POLICY:sales-kb"]) == 0
     assert capsys.readouterr().out.endswith("p1: first went wrong at intent\n")
+    assert main(["--file", str(stored), "--expect", "p9=RETURN_POLICY:sales-kb"]) == 0
+    assert capsys.readouterr().out.endswith("p9: there is no such part, only p1\n")
 
 
 def test_a_run_without_a_trace_is_said_to_have_none(story) -> None:

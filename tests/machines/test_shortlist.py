@@ -37,10 +37,10 @@ class CountingEmbedder(HashingEmbedder):
         super().__init__(dimensions)
         self.calls: list[int] = []
 
-    def embed(self, texts):
+    def embed(self, texts, *, timeout_s=None):
         texts = list(texts)
         self.calls.append(len(texts))
-        return super().embed(texts)
+        return super().embed(texts, timeout_s=timeout_s)
 
 
 def asked(world, call: int = 0) -> list[str]:

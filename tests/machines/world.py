@@ -166,9 +166,9 @@ class TurnWorld:
         given = {name: getattr(self.ports, name) for name in ("clock", "ids", *named)}
         return Ports(self.ports.settings, **given)
 
-    def embed(self, texts: Iterable[str]) -> list[list[float]]:
+    def embed(self, texts: Iterable[str], *, timeout_s: float | None = None) -> list[list[float]]:
         """The embedder of the moment, so that a story can take it away."""
-        vectors: list[list[float]] = self.embedder.embed(texts)
+        vectors: list[list[float]] = self.embedder.embed(texts, timeout_s=timeout_s)
         return vectors
 
     def _load(self, configuration: AssistantConfig) -> None:

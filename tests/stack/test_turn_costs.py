@@ -6,29 +6,18 @@ import uuid
 
 import pytest
 
+from bench.scenario import QUESTION, mall_scenario
 from bench.turn_costs import count, dollars_per_1000, table_of
-from local.tenants import MALL, read_tenant
 from tests.stack.world import seed_turns
 from turngate.domain import keys
 from turngate.domain.shapes import TenantContext
 
-KNOWLEDGE = "How long do refunds take?"
+KNOWLEDGE = QUESTION
 FIXED = "hello"
 SHORT, LONG = 20, 300
+"""Ten turns are said over and over, so that both lengths have the same last 24 messages."""
 WRITES = 42
 """BUDGETS.md, accept included."""
-CYCLE = 10
-"""Divides LONG - SHORT, so that both lengths have the same last 24 messages."""
-
-
-def earlier_turns():
-    """What was said before: questions of the mall's intents, and the beginnings of its documents as replies."""
-    config, collections = read_tenant(MALL)
-    questions = [intent.examples[0] for intent in config.intents][:CYCLE]
-    documents = [documents[0] for documents in collections.values()] + [
-        documents[1] for documents in collections.values()
-    ]
-    return [(question, document.text[:250]) for question, document in zip(questions, documents, strict=False)]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +29,7 @@ def turns(started, report):
     measured = {}
     for length in (SHORT, LONG):
         tenant = TenantContext(account="mall", principal=f"user:{uuid.uuid4().hex}")
-        conversation = seed_turns(world, tenant, length - 2, earlier_turns())
+        conversation = seed_turns(world, tenant, length - 2, mall_scenario().said)
         for name, question in (("fixed reply", FIXED), ("knowledge turn", KNOWLEDGE)):
             measured[name, length] = measure(world, tenant, conversation, question)
     lines = [table_of({f"{name} {length}": costs for (name, length), costs in measured.items()})]

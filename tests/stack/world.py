@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bench.seeding import play_turn
 from local.chat_client import ChatClient, call, welcome
 from local.stack import ROOT, Stack
 from tests.protocol.promises import violations
@@ -21,24 +22,16 @@ from turngate.adapters.memory.store import MemoryConversationStore
 from turngate.adapters.system import SystemClock, SystemIds
 from turngate.domain import keys
 from turngate.domain.fence import NO_ACCOUNT
-from turngate.domain.finish import Ending
-from turngate.domain.rate import RateLimit
-from turngate.domain.shapes import Draft, TenantContext
 from turngate.domain.transaction import Key
-from turngate.protocol.accepting import IncomingMessage, accept_message
-from turngate.protocol.announcing import announced
-from turngate.protocol.beginning import begin_run
-from turngate.protocol.finishing import Committed, finish_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tests.stack.model_double import ModelDouble
+    from turngate.domain.shapes import TenantContext
     from turngate.domain.transaction import Item
-    from turngate.ports import ConversationStore
 
 NEEDED = (".venvs/emulator", ".venvs/sam", ".venvs/runtime", ".venvs/demo-model")
-UNLIMITED = RateLimit(burst=10**6, per_minute=10**6)
 BATCH = 25
 """DynamoDB's bound of one batch."""
 PASSWORD = "Correct-horse-7"
@@ -220,39 +213,21 @@ def seed_turns(world: World, tenant: TenantContext, turns: int, said: Sequence[t
     opening, conversation = uuid.uuid4().hex, None
     for number in range(turns):
         question, reply = said[number % len(said)]
-        conversation = _play_turn(store, tenant, f"{opening}-{number}", conversation, question, reply)
+        conversation = play_turn(
+            store,
+            SystemClock(),
+            SystemIds(),
+            tenant=tenant,
+            ident=f"{opening}-{number}",
+            conversation=conversation,
+            question=question,
+            reply=reply,
+        )
     assert conversation is not None
     items = [(key, item) for key, item in store.snapshot().items() if key not in pinned]
     for first in range(0, len(items), BATCH):
         world.stack.store.put_all(account, items[first : first + BATCH])
     return conversation
-
-
-def _play_turn(
-    store: ConversationStore,
-    tenant: TenantContext,
-    ident: str,
-    conversation: str | None,
-    question: str,
-    reply: str,
-) -> str:
-    clock, ids = SystemClock(), SystemIds()
-    message = IncomingMessage(
-        client_message_id=ident, text=question, message_type="user_chat", conversation=conversation
-    )
-    accepted = accept_message(
-        store, clock, ids, tenant=tenant, message=message, writer=ident, limit=UNLIMITED
-    )
-    assert accepted.run is not None
-    where = {"account": tenant.account, "conversation": accepted.conversation, "run_id": accepted.run}
-    begin_run(store, clock, **where, execution="seeded")
-    draft = Draft(content=reply, outcome="answer", response_source="fixed")
-    ending = Ending(state="completed", by="execution", writer="seeded", draft=draft)
-    done = finish_run(store, clock, ids, **where, ending=ending)
-    assert isinstance(done, Committed)
-    for evt in (accepted.evt, done.evt):
-        store.write(tenant.account, announced(tenant.account, accepted.conversation, evt))
-    return accepted.conversation
 
 
 @contextmanager

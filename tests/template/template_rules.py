@@ -17,6 +17,7 @@ from turngate import errors
 from turngate.domain.accept import TURN_DEADLINE_MS
 from turngate.protocol import asking
 from turngate.settings import Settings
+from turngate.states import retrieve, shortlisting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,7 +222,8 @@ def timeouts_nest(template: Template) -> Iterator[str]:
     functions, machine = resources(template, FUNCTION), machine_of(template)["Definition"]
     default = template["Globals"]["Function"]["Timeout"]
     usable = (TURN_DEADLINE_MS - asking.RESERVE_MS) / 1000
-    waits = {"Model": (asking.TRIES * asking.CALL_TIMEOUT_MS + asking.MAX_WAIT_MS) / 1000, "Retrieve": 10}
+    model_ms = shortlisting.MOST_MS + asking.TRIES * asking.CALL_TIMEOUT_MS + asking.MAX_WAIT_MS
+    waits = {"Model": model_ms / 1000, "Retrieve": retrieve.VECTOR_MS / 1000}
     for scope in scopes(machine):
         for state, task in scope.states.items():
             placeholder = str(task.get("Arguments", {}).get("FunctionName", ""))

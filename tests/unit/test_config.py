@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from local.tenants import MALL, private_collections
 from tests.unit.assistant_example import COLLECTIONS, both, config, config_document, entry, intent, rule
 from turngate.domain import wire
-from turngate.domain.config import AssistantConfig, governance_slice, validate_config
+from turngate.domain.checking import validate_config
+from turngate.domain.config import AssistantConfig, governance_slice
 from turngate.errors import MalformedError
-
-MALL = Path(__file__).resolve().parents[2] / "examples" / "mall"
 
 
 def findings(document: dict[str, Any]) -> set[tuple[str, str]]:
@@ -26,8 +25,15 @@ def test_a_sound_configuration_has_no_findings() -> None:
 
 def test_the_mall_example_is_sound_and_fits_into_a_payload() -> None:
     mall = wire.read_json((MALL / "config.json").read_text(encoding="utf-8"), AssistantConfig)
-    collections = {folder.name: True for folder in (MALL / "documents").iterdir() if folder.is_dir()}
+    private = private_collections(MALL)
+    collections = {folder.name: folder.name not in private for folder in (MALL / "documents").iterdir()}
+    assert private and private < set(collections)
     assert validate_config(mall, collections) == []
+
+
+def test_the_bank_example_is_sound() -> None:
+    bank = wire.read_json((MALL.parent / "bank" / "config.json").read_bytes(), AssistantConfig)
+    assert validate_config(bank, {"bank-kb": True}) == []
 
 
 def break_contract(field: str, value: Any) -> dict[str, Any]:

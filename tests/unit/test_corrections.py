@@ -8,7 +8,8 @@ import pytest
 
 from tests.governance.table import CONFIGS, governed, said
 from turngate.domain import wire
-from turngate.domain.config import AssistantConfig, validate_config
+from turngate.domain.checking import validate_config
+from turngate.domain.config import AssistantConfig
 from turngate.domain.corrections import correct
 from turngate.domain.governance import govern
 from turngate.domain.routing import MAX_CORRECTIONS, Correction
@@ -90,6 +91,76 @@ def test_drift_of_the_wording_is_corrected_by_the_original() -> None:
     assert (part.contract and part.contract.resource_name) == "getLogistics"
     assert part.correction is not None
     assert (part.correction.id, part.candidates[0].id) == ("order_location", "ORDER_QUERY")
+
+
+def ruled_alone(text: str, leading: str) -> tuple[str, str]:
+    """What the mall rules when a model is sure of `leading`: the intent, and the correction that was applied."""
+    sub = SubQuestion(text=text, candidates=(Candidate(id=leading, score=0.98),))
+    read = Understanding(status="OK", rewritten=text, sub_questions=(sub,))
+    (part,) = govern(said(text), read, governed("mall"), CUSTOMER).trace.parts
+    return part.intent_id, part.correction.id if part.correction else ""
+
+
+@pytest.mark.covers("F-096", "F-097", "F-098", "F-099", "F-100")
+@pytest.mark.parametrize(
+    ("text", "leading"),
+    [
+        ("在哪取消订单", "ORDER_CHANGE"),
+        ("在哪修改订单的收货地址", "ORDER_CHANGE"),
+        ("订单在哪里可以取消", "ORDER_CHANGE"),
+        ("订单到哪了，还能取消吗", "ORDER_QUERY"),
+        ("在哪里看订单", "ORDER_QUERY"),
+        ("我现在在哪里看订单", "ORDER_QUERY"),
+        ("我知道订单在哪看，帮我查订单状态", "ORDER_QUERY"),
+        ("我想知道在哪里可以查订单", "ORDER_QUERY"),
+        ("订单发票在哪开", "ORDER_QUERY"),
+        ("订单优惠券在哪用", "ORDER_QUERY"),
+        ("订单的配送站在哪", "DELIVERY_POLICY"),
+        ("快递能送到哪些国家", "DELIVERY_POLICY"),
+        ("包裹可以送到哪里", "DELIVERY_POLICY"),
+        ("到哪里了解订单配送规则", "DELIVERY_POLICY"),
+        ("Where is my order shipped from?", "DELIVERY_POLICY"),
+        ("Where is my order number?", "ORDER_QUERY"),
+        ("where is the order number printed", "ORDER_QUERY"),
+        ("Where is my order confirmation page?", "ORDER_QUERY"),
+        ("订单金额可以分期吗", "PAYMENT_INVOICE"),
+        ("想买一副耳机，搜不到", "PRODUCT_SEARCH"),
+        ("耳机搜不到", "PRODUCT_SEARCH"),
+        ("找不到说明书里的设备编号", "USAGE_GUIDE"),
+        ("我找不到手表的保修卡", "USAGE_GUIDE"),
+        ("手表找不到了怎么办", "USAGE_GUIDE"),
+        ("watch not found in your list of phones", "PRODUCT_SEARCH"),
+        ("耳机搜不到，想退货", "TROUBLESHOOTING"),
+        ("how to set a refund method", "PRODUCT_INFO"),
+        ("配对失败能换货吗", "EXCHANGE_POLICY"),
+        ("一直重启在哪维修", "REPAIR_POLICY"),
+        ("怎么打开耳机盒，一边没声音", "TROUBLESHOOTING"),
+        ("怎么打开机身后盖", "TROUBLESHOOTING"),
+    ],
+)
+def test_words_that_are_not_certain_leave_the_understanding_alone(text: str, leading: str) -> None:
+    assert ruled_alone(text, leading) == (leading, "")
+
+
+@pytest.mark.covers("F-096", "F-097", "F-098", "F-099", "F-100")
+@pytest.mark.parametrize(
+    ("text", "leading", "right"),
+    [
+        ("查一下订单到哪了", "ORDER_QUERY", "LOGISTICS_QUERY"),
+        ("我的包裹现在在哪", "DELIVERY_POLICY", "LOGISTICS_QUERY"),
+        ("快递送到哪里了", "ORDER_QUERY", "LOGISTICS_QUERY"),
+        ("Where's my package?", "ORDER_QUERY", "LOGISTICS_QUERY"),
+        ("订单花了多少", "PAYMENT_INVOICE", "ORDER_QUERY"),
+        ("蓝牙列表里找不到手表", "PRODUCT_SEARCH", "CONNECTION_NETWORK"),
+        ("耳机搜不到", "TROUBLESHOOTING", "CONNECTION_NETWORK"),
+        ("耳机配对失败", "EXCHANGE_POLICY", "CONNECTION_NETWORK"),
+        ("一边没声音", "REPAIR_POLICY", "TROUBLESHOOTING"),
+        ("通话降噪怎么打开", "PRODUCT_INFO", "USAGE_GUIDE"),
+    ],
+)
+def test_certain_words_put_a_known_confusion_right(text: str, leading: str, right: str) -> None:
+    intent, correction = ruled_alone(text, leading)
+    assert (intent, bool(correction)) == (right, True)
 
 
 @pytest.mark.covers("F-101")

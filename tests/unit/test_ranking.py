@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turngate.domain.ranking import Entry, WordIndex, fuse
+from turngate.domain.ranking import Entry, by_words, fuse, postings
 from turngate.domain.search_words import words
 
 
@@ -34,18 +34,27 @@ def test_a_fused_ranking_is_ordered_and_within_bounds(lexical, dense):
     assert list(fused.values()) == sorted(fused.values(), reverse=True)
 
 
-def index(*texts: str) -> WordIndex:
-    return WordIndex(Entry(words(title), words(text)) for title, _, text in (t.partition("|") for t in texts))
+def scores(question: str, *texts: str) -> dict[int, float]:
+    entries = [Entry(words(title), words(text)) for title, _, text in (t.partition("|") for t in texts)]
+    held = postings(entries)
+    return by_words({word: held[word] for word in words(question) if word in held}, len(entries))
 
 
 def test_a_rare_word_outweighs_a_common_one_and_a_title_outweighs_a_text():
-    found = index("退货|七天内", "换货|七天内", "保修|七天内 退货", "发票|七天内", "配送|七天内").scores(
-        "七天退货"
-    )
+    found = scores("七天退货", "退货|七天内", "换货|七天内", "保修|七天内 退货", "发票|七天内", "配送|七天内")
     assert list(found)[:2] == [0, 2]
     assert found[0] > found[2]
 
 
+def test_a_word_that_everything_holds_still_says_a_little():
+    assert min(scores("退货", "退货|a", "退货|b", "退货|c").values()) > 0.1
+
+
+def test_a_longer_text_holds_less_of_a_word():
+    found = scores("退货", "|退货 一二三四五六七八九十", "|退货", "|三四")
+    assert list(found) == [1, 0]
+
+
 def test_what_shares_no_word_is_not_found():
-    assert index("退货|", "换货|").scores("invoice") == {}
-    assert index().scores("退货") == {}
+    assert scores("invoice", "退货|", "换货|") == {}
+    assert scores("退货") == {}

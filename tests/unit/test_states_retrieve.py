@@ -14,7 +14,7 @@ from turngate.domain.knowledge import Found
 from turngate.domain.shapes import AllowedRoute, Evidence, FixedAnswer, Part, TurnRef
 from turngate.errors import BrokenInvariantError, ModelUnavailableError
 from turngate.states import working_texts
-from turngate.states.retrieve import MAX_PIECES, RetrieveRequest, retrieve
+from turngate.states.retrieve import MAX_PIECES, VECTOR_MS, RetrieveRequest, retrieve
 from turngate.wiring import Ports
 
 NOW = 1_900_000_000_000
@@ -52,9 +52,11 @@ class Shelf:
     def __init__(self, broken: tuple[str, ...] = (), **best: float) -> None:
         self.broken = broken
         self.best = {"a-kb": 0.5, "b-kb": 0.45} | {f"{name}-kb": score for name, score in best.items()}
+        self.timeouts: list[float | None] = []
         self.asked: list[tuple[str, dict[str, int], object, int]] = []
 
-    def embed(self, texts: list[str]) -> list[list[float]]:
+    def embed(self, texts: list[str], *, timeout_s: float | None = None) -> list[list[float]]:
+        self.timeouts.append(timeout_s)
         if "vectors" in self.broken:
             raise ModelUnavailableError("timeout")
         return [[1.0] for _ in texts]
@@ -73,9 +75,17 @@ class Shelf:
         return Found(sorted(pieces, key=lambda each: -each.score), unreadable)
 
 
-def run(shelf: Shelf, *collections: str, pins: dict[str, int] | None = None, beyond: tuple[str, ...] = ()):
+def run(
+    shelf: Shelf,
+    *collections: str,
+    pins: dict[str, int] | None = None,
+    beyond: tuple[str, ...] = (),
+    late_ms: int = 0,
+):
     store = MemoryConversationStore()
-    ports = Ports(store=store, knowledge=shelf, embedder=shelf, clock=FixedClock(NOW), ids=SeededIds(1))
+    ports = Ports(
+        store=store, knowledge=shelf, embedder=shelf, clock=FixedClock(NOW + late_ms), ids=SeededIds(1)
+    )
     turn = TURN if pins is None else replace(TURN, knowledge_pins=pins)
     route = AllowedRoute(
         intent_id="I", resource_name="n", collections=collections, fallback_collections=beyond
@@ -101,6 +111,21 @@ def test_the_best_five_of_all_collections_are_kept_in_order_under_refs_of_the_pa
     assert result.evidence_refs == ("p2.E1", "p2.E2", "p2.E3", "p2.E4", "p2.E5")
     assert logged["evidence"][0] == "a-kb/3/d0/0"
     assert logged["degraded"] == []
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "timeouts", "degraded"),
+    [
+        (0, [VECTOR_MS / 1000], []),
+        (62_000, [3.0], []),
+        (65_000, [], ["vectors:deadline"]),
+        (80_000, [], ["vectors:deadline"]),
+    ],
+)
+def test_a_vector_is_waited_for_no_longer_than_the_turn_has_left(late_ms, timeouts, degraded) -> None:
+    shelf = Shelf()
+    result, _, logged = run(shelf, "a-kb", late_ms=late_ms)
+    assert (shelf.timeouts, logged["degraded"], result.status) == (timeouts, degraded, "found")
 
 
 @pytest.mark.invariant("I6", "I12")

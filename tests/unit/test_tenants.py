@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.tenants import MALL, TenantError, read_document, read_tenant
+from local.tenants import MALL, TenantError, private_collections, read_document, read_tenant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +52,72 @@ def test_a_front_matter_that_cannot_be_read_is_named_by_file_and_field(
     with pytest.raises(TenantError) as told:
         read_document(path)
     assert str(path) in str(told.value) and field in str(told.value)
+
+
+def tenant_with(tmp_path: Path, collections: str | bytes | None) -> Path:
+    """A tenant's folder with two collections, `a-kb` and `b-kb`, and this collections.json."""
+    for name in ("a-kb", "b-kb"):
+        (tmp_path / "documents" / name).mkdir(parents=True)
+    (tmp_path / "documents" / ".DS_Store").write_bytes(b"")
+    if collections is not None:
+        content = collections if isinstance(collections, bytes) else collections.encode()
+        (tmp_path / "collections.json").write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.covers("F-123")
+@pytest.mark.parametrize(
+    ("collections", "private"),
+    [
+        (None, set()),
+        ('{"a-kb": {"public": true}, "b-kb": {"public": false}}', {"b-kb"}),
+        ('{"a-kb": {"public": false}, "b-kb": {"public": false}}', {"a-kb", "b-kb"}),
+    ],
+)
+def test_a_tenant_says_which_collections_are_private(tmp_path, collections, private) -> None:
+    assert private_collections(tenant_with(tmp_path, collections)) == private
+
+
+@pytest.mark.covers("F-123")
+@pytest.mark.parametrize(
+    ("collections", "told"),
+    [
+        ("[]", ["must be an object of collections"]),
+        ("{", ["no JSON text"]),
+        (b"\xff\xfe{}", ["no JSON text"]),
+        ('{"a-kb": true, "b-kb": {"public": true}}', ['a-kb: must be {"public": true} or {"public": false}']),
+        ('{"a-kb": {}, "b-kb": {"public": true}}', ["a-kb: must be"]),
+        ('{"a-kb": {"public": "false"}, "b-kb": {"public": true}}', ["a-kb.public: must be true or false"]),
+        ('{"a-kb": {"public": 0}, "b-kb": {"public": null}}', ["a-kb.public", "b-kb.public"]),
+        (
+            '{"a-kb": {"public": true, "privat": true}, "b-kb": {"public": true}}',
+            ["a-kb.privat: unknown field"],
+        ),
+        (
+            '{"a-kb": {"public": true}, "b_kb": {"public": false}}',
+            ["b_kb: there is no folder documents/b_kb", "b-kb: not named here: say whether it is public"],
+        ),
+        ("{}", ["a-kb: not named", "b-kb: not named"]),
+        (
+            '{"a-kb": {"public": false}, "a-kb": {"public": true}, "b-kb": {"public": true}}',
+            ["a-kb: given twice"],
+        ),
+    ],
+)
+def test_no_slip_in_a_list_of_collections_makes_one_public(tmp_path, collections, told) -> None:
+    with pytest.raises(TenantError) as refused:
+        private_collections(tenant_with(tmp_path, collections))
+    assert all(each in str(refused.value) for each in [str(tmp_path / "collections.json"), *told])
+
+
+def test_a_folder_whose_name_is_no_id_is_named(tmp_path: Path) -> None:
+    (tenant_with(tmp_path, None) / "documents" / "our papers").mkdir()
+    (tmp_path / "config.json").write_bytes((MALL / "config.json").read_bytes())
+    with pytest.raises(TenantError, match="no names of collections: our papers"):
+        read_tenant(tmp_path)
+
+
+def test_a_folder_without_documents_is_named(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((MALL / "config.json").read_bytes())
+    with pytest.raises(TenantError, match="documents: no such folder"):
+        read_tenant(tmp_path)

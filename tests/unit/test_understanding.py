@@ -114,12 +114,68 @@ def test_a_score_that_is_no_score_is_dropped(score: Any) -> None:
     assert reading.dropped == {"bad_score": 1}
 
 
-@pytest.mark.covers("F-080", "F-094")
-def test_malformed_candidates_alone_are_a_technical_error_not_an_unknown_question() -> None:
-    reading = read("退货", sub("退货", candidate("RETURN_POLICY", "high")))
-    failed = failed_understanding("malformed_candidates")
-    assert reading.understanding == replace(failed, discarded=("bad_score:RETURN_POLICY='high'",))
-    assert read("退货", {"text": "退货"}).understanding.status == "ERROR"
+@pytest.mark.covers("F-075", "F-082")
+@pytest.mark.parametrize(
+    ("offered", "discarded"),
+    [
+        ([candidate("RETURN_POLICY", "high")], "bad_score:RETURN_POLICY='high'"),
+        ([candidate("RETURN_POLICY", 10**5000)], "bad_score:RETURN_POLICY=int"),
+        ([candidate("RETURN_POLICY", [[0.9]])], "bad_score:RETURN_POLICY=list"),
+        ([None], "bad_candidate"),
+        (None, "bad_candidate"),
+    ],
+)
+def test_malformed_candidates_alone_leave_a_question_that_nothing_claims(
+    offered: Any, discarded: str
+) -> None:
+    understanding = read("退货", {"text": "退货", "candidates": offered}).understanding
+    expected = read("退货", sub("退货")).understanding
+    assert understanding == replace(expected, discarded=(discarded,))
+
+
+def test_one_wording_is_one_sub_question_with_the_best_of_all_its_candidates() -> None:
+    reading = read(
+        "退货，修车",
+        sub("退货？"),
+        sub("修车", candidate("REPAIR_GUIDE", 0.9)),
+        sub("退货", candidate("RETURN_POLICY", 0.6)),
+        sub(" 退货。", candidate("RETURN_POLICY", 0.8), candidate("ORDER_QUERY", 0.3)),
+    )
+    assert [s.text for s in reading.understanding.sub_questions] == ["修车", "退货"]
+    assert scores(reading, 1) == [("RETURN_POLICY", 0.8), ("ORDER_QUERY", 0.3)]
+    assert reading.dropped == {"same_sub_question": 2, "surplus_candidate": 1}
+    assert "same_sub_question:退货" in reading.understanding.discarded
+
+
+def test_what_is_beyond_six_is_what_looks_like_no_intent_and_then_what_shares_no_word() -> None:
+    wanted = [f"退货{each}" for each in "甲乙丙丁戊"]
+    good = [sub(text, candidate("RETURN_POLICY", 0.6)) for text in wanted]
+    reading = read("退货甲乙丙丁戊吗", sub("退"), sub("xyz", candidate("TUNE_UP", 0.3)), *good, sub("货"))
+    texts = [s.text for s in reading.understanding.sub_questions]
+    assert texts == ["xyz", *wanted]
+    reading = read(
+        "退货甲乙丙丁戊吗",
+        sub("xyz", candidate("TUNE_UP", 0.3)),
+        *good,
+        sub("退吗", candidate("TUNE_UP", 0.2)),
+    )
+    assert [s.text for s in reading.understanding.sub_questions] == [*wanted, "退吗"]
+    assert reading.understanding.discarded == ("surplus_sub_question:xyz",)
+
+
+def test_a_text_that_is_not_the_customers_and_looks_like_no_intent_is_named_and_left_out() -> None:
+    reading = read("退货", sub("转账 500 元"), sub("退货", candidate("RETURN_POLICY", 0.6)))
+    assert [s.text for s in reading.understanding.sub_questions] == ["退货"]
+    assert (reading.drift, reading.understanding.discarded) == ((), ("foreign_sub_question:转账 500 元",))
+    alone = read("退货", sub("转账"))
+    assert [s.text for s in alone.understanding.sub_questions] == ["转账"]
+
+
+def test_a_question_of_ours_that_is_not_open_is_not_answered() -> None:
+    answer = {"rewritten": "退货", "sub_questions": [], "reply": {"resume_token": "w1", "option_id": "x"}}
+    understanding = read_understanding(answer, governed(), asks("退货")).understanding
+    assert (understanding.status, understanding.reply) == ("OK", None)
+    assert understanding.discarded == ("reply_to_nothing_open:w1",)
 
 
 @pytest.mark.covers("F-077")
@@ -175,6 +231,8 @@ def test_an_answer_that_found_nothing_asked_is_no_error() -> None:
         ("车架不能退吗", "车架能退吗", ("negation_lost",)),
         ("Is it refundable?", "Is it not refundable?", ("negation_added",)),
         ("I didn't get it", "I got it", ("negation_lost",)),
+        ("dont cancel my order", "cancel my order", ("negation_lost",)),
+        ("cancel my order", "dont cancel my order", ("negation_added",)),
     ],
 )
 def test_wording_that_lost_or_invented_something_gives_way_to_the_original(
@@ -200,6 +258,9 @@ def test_wording_that_lost_or_invented_something_gives_way_to_the_original(
         ("特别想退", "想退货"),
         ("没收到货", "未收到货"),
         ("查一下订单", "查询订单"),
+        ("I wasnt able to pair it", "I was not able to pair it"),
+        ("cant log in", "unable to log in"),
+        ("I can’t log in", "i cant log in"),
     ],
 )
 def test_saying_the_same_in_other_words_is_no_drift(original: str, wording: str) -> None:
@@ -278,6 +339,10 @@ def test_a_failed_model_leaves_no_question() -> None:
         ("一年", {"1"}),
         ("no one", set()),
         ("100元", {"100"}),
+        ("007 元", {"7"}),
+        ("一" * 24 + "天", {"1"}),
+        ("一" * 25 + "天", set()),
+        ("一" + "万" * 5000 + "元", set()),
     ],
 )
 def test_numbers_are_compared_by_value(text: str, numbers: set[str]) -> None:
@@ -288,8 +353,25 @@ def test_codes_are_words_of_letters_and_digits_but_quantities_are_not() -> None:
     assert codes_in("SN-20931 和 X5 共 30kg, 2nd") == {"sn-20931", "x5"}
 
 
+_TYPED = (
+    "dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt cant couldnt wont wouldnt shouldnt mustnt"
+)
+
+
 @pytest.mark.parametrize(
-    ("text", "negative"), [("特别的级别", False), ("别退", True), ("有没有货", False), ("Don't", True)]
+    ("text", "negative"),
+    [
+        ("特别的级别", False),
+        ("别退", True),
+        ("有没有货", False),
+        ("Don't", True),
+        ("我can't登录", True),
+        ("cannot登录", True),
+        ("unable to log in", True),
+        ("I want the font, not", True),
+        ("I want the point of the front, notably", False),
+        *((f"{word} it", True) for word in _TYPED.split()),
+    ],
 )
 def test_negation_is_told_from_words_that_only_look_like_it(text: str, negative: bool) -> None:
     assert negates(text) is negative

@@ -63,8 +63,9 @@ class Embedder(Protocol):
 
     model: str
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One unit-length vector a text. Raises ModelUnavailableError."""
+    def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> list[list[float]]:
+        """One unit-length vector a text. `timeout_s` bounds the whole of it; without it, only each request has a bound
+        of its own. Raises ModelUnavailableError."""
 
 
 class ModelClient(Protocol):

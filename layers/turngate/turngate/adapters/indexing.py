@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from turngate.domain.knowledge import Found, VersionSummary, cut, digest_of
-from turngate.domain.ranking import fuse
+from turngate.domain.ranking import by_words, fuse
 from turngate.domain.search_words import words
 from turngate.domain.shapes import Evidence
 from turngate.errors import KnowledgeUnavailableError, RefusedError
@@ -85,31 +86,46 @@ def same_content(published: VersionSummary, digest: str) -> VersionSummary:
     return published
 
 
+class LookedUp(NamedTuple):
+    """What one version holds for a question: how many pieces in all, the postings of the question's words, and the
+    cosines of the nearest pieces."""
+
+    pieces: int
+    words: Mapping[str, Mapping[int, float]]
+    dense: Mapping[int, float]
+
+
 def search_together(
     versions: Mapping[str, int],
-    ranked: Callable[[str, int], tuple[Mapping[int, float], Mapping[int, float]]],
+    look_up: Callable[[str, int], LookedUp],
     row_of: Callable[[str, int], Row],
     limit: int,
 ) -> Found:
-    """One ranking over several collections: their scores are fused together, because a score that was stretched within
-    its own collection makes the best of a bad lot look as good as the best of all.
+    """One ranking over several collections, as if their pieces stood in one: what a word is worth is counted over all
+    of them, and their scores are stretched together. Each by itself, the best of a bad lot looks as good as the best of
+    all, and a collection loses on its own topic, because there everybody uses its words. Of equals the collection
+    named first comes first, and what two of them say in the same words is found once.
 
-    `ranked` gives a version's scores by words and by vectors, `row_of` a piece by collection and number; both raise
-    KnowledgeUnavailableError for a collection that cannot be read, and then the others answer."""
-    lexical: dict[tuple[str, int], float] = {}
-    dense: dict[tuple[str, int], float] = {}
-    readable: dict[str, int] = {}
-    for collection, version in versions.items():
+    `look_up` and `row_of` (a piece by collection and number) raise KnowledgeUnavailableError for a collection that
+    cannot be read, and then the others answer."""
+    names = list(versions)
+    held: dict[int, LookedUp] = {}
+    for order, (collection, version) in enumerate(versions.items()):
         try:
-            by_words, by_vectors = ranked(collection, version)
+            held[order] = look_up(collection, version)
         except KnowledgeUnavailableError as error:
             _log_unreadable(collection, version, error)
-            continue
-        readable[collection] = version
-        lexical |= {(collection, number): score for number, score in by_words.items()}
-        dense |= {(collection, number): score for number, score in by_vectors.items()}
-    pieces = _best(fuse(lexical, dense), readable, row_of, limit)
-    return Found(pieces, tuple(collection for collection in versions if collection not in readable))
+    found: defaultdict[str, dict[tuple[int, int], float]] = defaultdict(dict)
+    dense: dict[tuple[int, int], float] = {}
+    for order, version_held in held.items():
+        for word, places in version_held.words.items():
+            found[word].update({(order, number): part for number, part in places.items()})
+        dense |= {(order, number): score for number, score in version_held.dense.items()}
+    ranked = fuse(by_words(found, sum(each.pieces for each in held.values())), dense)
+    readable = {names[order]: versions[names[order]] for order in held}
+    pieces = [(names[order], number, score) for (order, number), score in ranked.items()]
+    best = _best(pieces, readable, row_of, limit)
+    return Found(best, tuple(collection for collection in versions if collection not in readable))
 
 
 def _log_unreadable(collection: str, version: int, error: KnowledgeUnavailableError) -> None:
@@ -118,16 +134,16 @@ def _log_unreadable(collection: str, version: int, error: KnowledgeUnavailableEr
 
 
 def _best(
-    ranked: Mapping[tuple[str, int], float],
+    ranked: Sequence[tuple[str, int, float]],
     readable: dict[str, int],
     row_of: Callable[[str, int], Row],
     limit: int,
 ) -> list[Evidence]:
-    """The first `limit` of `ranked` (best first), of each clause its best piece alone. Takes what turns out to be
-    unreadable from `readable`."""
+    """The first `limit` of `ranked` (collection, number, score; best first), of each clause its best piece alone. Takes
+    what turns out to be unreadable from `readable`."""
     found: list[Evidence] = []
-    seen: set[tuple[str, str, int]] = set()
-    for (collection, number), score in ranked.items():
+    seen: set[tuple[str, str, int] | str] = set()
+    for collection, number, score in ranked:
         if len(found) >= limit:
             break
         if collection not in readable:
@@ -136,11 +152,11 @@ def _best(
             row = row_of(collection, number)
         except KnowledgeUnavailableError as error:
             _log_unreadable(collection, readable.pop(collection), error)
-            found = [piece for piece in found if piece.collection != collection]
+            return _best(ranked, readable, row_of, limit)  # anew: what it said first, another may say too
+        clause = (collection, row.document_id, row.clause)
+        if clause in seen or row.text in seen:
             continue
-        if (collection, row.document_id, row.clause) in seen:
-            continue
-        seen.add((collection, row.document_id, row.clause))
+        seen |= {clause, row.text}
         found.append(
             Evidence(
                 ref=f"{collection}/{row.document_id}/{row.number}",

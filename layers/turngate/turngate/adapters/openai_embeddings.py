@@ -7,6 +7,7 @@ import binascii
 import json
 import math
 import sys
+import time
 from array import array
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from turngate.adapters.model_http import JsonEndpoint
 from turngate.errors import ModelUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 BATCH = 64
 MAX_ANSWER_BYTES = 4 << 20
@@ -28,26 +29,26 @@ class OpenAIEmbedder:
         self._timeout_s = timeout_s
         self._endpoint = JsonEndpoint(base_url, "embeddings", api_key=api_key, most=MAX_ANSWER_BYTES)
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> list[list[float]]:
         """One unit-length vector a text, in order; all of one length. Raises ModelUnavailableError: `empty` when the
         endpoint answers anything else than that."""
-        vectors = [
-            vector
-            for start in range(0, len(texts), BATCH)
-            for vector in self._request(texts[start : start + BATCH])
-        ]
+        ends = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        vectors: list[list[float]] = []
+        for start in range(0, len(texts), BATCH):
+            left = min(self._timeout_s, ends - time.monotonic())
+            vectors += self._request(texts[start : start + BATCH], left)
         if len({len(vector) for vector in vectors}) > 1:
             raise ModelUnavailableError("empty", "vectors of different lengths")
         return vectors
 
-    def _request(self, texts: Sequence[str]) -> Iterator[list[float]]:
+    def _request(self, texts: Sequence[str], timeout_s: float) -> list[list[float]]:
         request = {
             "model": self.model,
             # endpoints refuse a whole batch for a blank text in it
             "input": [text if text.strip() else "." for text in texts],
             "encoding_format": "base64",
         }
-        answer = self._endpoint.post(request, timeout_s=self._timeout_s)
+        answer = self._endpoint.post(request, timeout_s=timeout_s)
         try:
             rows = sorted(json.loads(answer)["data"], key=lambda row: int(row["index"]))
             if [row["index"] for row in rows] != list(range(len(texts))):
@@ -55,7 +56,7 @@ class OpenAIEmbedder:
             vectors = [_unit(_numbers(row["embedding"])) for row in rows]
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError, binascii.Error):
             raise ModelUnavailableError("empty", "not an embeddings answer") from None
-        return iter(vectors)
+        return vectors
 
 
 def _numbers(embedding: Any) -> array[float]:  # noqa: ANN401 - whatever the endpoint sent

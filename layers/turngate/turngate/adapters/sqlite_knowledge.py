@@ -1,7 +1,8 @@
-"""Knowledge without a server: one SQLite file per version, words by FTS5 and vectors by one multiplication.
+"""Knowledge without a server: one SQLite file per version, words by their postings and vectors by one multiplication.
 
-FTS5 gets words that `domain.search_words` has already cut (its own tokenizers know no Chinese), so its tokenizer
-only splits at spaces. A file is opened read-only and immutable: no lock, no journal, no way to change it.
+SQLite's own full-text search counts a word's worth within one file, and several are searched as one; so the file
+holds what `domain.ranking` says of each word, and SQLite finds it. A file is opened read-only and immutable: no lock,
+no journal, no way to change it.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import logging
 import math
 import sqlite3
+import sys
 import tempfile
 import threading
+from array import array
 from collections import OrderedDict
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from turngate.adapters.indexing import (
+    LookedUp,
     Row,
     rows_of,
     same_content,
@@ -28,7 +32,7 @@ from turngate.adapters.indexing import (
 )
 from turngate.domain import wire
 from turngate.domain.knowledge import VersionSummary, check_scope, digest_of, publishable
-from turngate.domain.ranking import DEPTH, TITLE_WEIGHT
+from turngate.domain.ranking import DEPTH, Entry, postings
 from turngate.domain.search_words import query_words
 from turngate.errors import KnowledgeUnavailableError, MalformedError
 
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """`PRAGMA user_version` of a file; another number is not read."""
 
 _FLOAT_BYTES = 4
@@ -54,11 +58,8 @@ CREATE TABLE pieces (
   id INTEGER PRIMARY KEY, document_id TEXT NOT NULL, title TEXT NOT NULL, source TEXT NOT NULL,
   number INTEGER NOT NULL, clause INTEGER NOT NULL, text TEXT NOT NULL
 );
-CREATE VIRTUAL TABLE words USING fts5(title, text, content='', tokenize="ascii tokenchars '-._/'");
+CREATE TABLE words (word TEXT PRIMARY KEY, places BLOB NOT NULL, parts BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE vectors (data BLOB NOT NULL);
-"""
-_MATCH = """
-SELECT rowid, -bm25(words, ?, 1.0) AS score FROM words WHERE words MATCH ? ORDER BY score DESC, rowid LIMIT ?
 """
 
 
@@ -121,16 +122,16 @@ class SqliteKnowledge:
         vector: Sequence[float] | None,
         limit: int,
     ) -> Found:
-        def ranked(collection: str, version: int) -> tuple[dict[int, float], dict[int, float]]:
+        def look_up(collection: str, version: int) -> LookedUp:
             with self._reading(account, collection, version) as opened:
-                return _by_words(opened, query), _by_vector(opened, vector)
+                return LookedUp(opened.summary.pieces, _postings(opened, query), _by_vector(opened, vector))
 
         def row(collection: str, number: int) -> Row:
             with self._reading(account, collection, versions[collection]) as opened:
                 return _row(opened, number)
 
         with self._lock:
-            return search_together(versions, ranked, row, limit)
+            return search_together(versions, look_up, row, limit)
 
     def close(self) -> None:
         with self._lock:
@@ -194,11 +195,12 @@ def _build(
                 for number, row in enumerate(rows)
             ),
         )
+        held = postings([Entry(row.title_words, row.text_words) for row in rows])
         connection.executemany(
-            "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)",
+            "INSERT INTO words VALUES (?, ?, ?)",
             (
-                (number, " ".join(row.title_words), " ".join(row.text_words))
-                for number, row in enumerate(rows)
+                (word, _packed("I", places), _packed("d", places.values()))
+                for word, places in sorted(held.items())
             ),
         )
         if vectors:
@@ -207,7 +209,6 @@ def _build(
             connection.execute(
                 "INSERT INTO vectors VALUES (?)", (np.asarray(vectors, dtype="<f4").tobytes(),)
             )
-        connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 def _read(connection: sqlite3.Connection) -> _Opened:
@@ -234,10 +235,29 @@ def _check(opened: _Opened, account: str, collection: str, version: int) -> None
         raise KnowledgeUnavailableError("an incomplete file")
 
 
-def _by_words(opened: _Opened, query: str) -> dict[int, float]:
-    # every word is quoted: none is an operator, and `words` gives none that holds a quote
-    match = " OR ".join(f'"{word}"' for word in query_words(query))
-    return dict(opened.connection.execute(_MATCH, (TITLE_WEIGHT, match, DEPTH))) if match else {}
+def _postings(opened: _Opened, query: str) -> dict[str, dict[int, float]]:
+    asked = query_words(query)
+    marks = ",".join("?" * len(asked))
+    rows = opened.connection.execute(f"SELECT * FROM words WHERE word IN ({marks})", asked)  # noqa: S608 - marks alone
+    return {
+        word: dict(zip(_unpacked("I", places), _unpacked("d", parts), strict=True))
+        for word, places, parts in rows
+    }
+
+
+def _packed(kind: Literal["I", "d"], values: Iterable[float]) -> bytes:
+    """Numbers as they lie in every file: the lowest byte first."""
+    numbers: array[Any] = array(kind, values)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers.tobytes()
+
+
+def _unpacked(kind: Literal["I", "d"], data: bytes) -> array[Any]:
+    numbers: array[Any] = array(kind, data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
 
 
 def _by_vector(opened: _Opened, vector: Sequence[float] | None) -> dict[int, float]:

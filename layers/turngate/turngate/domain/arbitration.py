@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from turngate.domain.contract import ACTING, authorise, contract_entry, resource_key
 from turngate.domain.route_trace import Arbitration
 from turngate.domain.shapes import Candidate, Frozen
-from turngate.domain.texts import normalised
+from turngate.domain.texts import normalised, phrase_form
 
 if TYPE_CHECKING:
     from turngate.domain.config import ContractEntry, GovernanceSlice
@@ -61,7 +61,7 @@ def arbitrate(
 
 def _says(text: str, phrases: tuple[str, ...]) -> bool:
     form = normalised(text)
-    return any(normalised(phrase) in form for phrase in phrases)
+    return any(phrase_form(phrase) in form for phrase in phrases)
 
 
 def _kind(governed: GovernanceSlice, intent_id: str) -> str:

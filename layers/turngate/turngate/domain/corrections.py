@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from turngate.domain.route_trace import AppliedCorrection
 from turngate.domain.shapes import Candidate
-from turngate.domain.texts import normalised
+from turngate.domain.texts import normalised, phrase_form
 
 if TYPE_CHECKING:
     from turngate.domain.routing import Correction
@@ -54,7 +54,7 @@ def correct(
 
 def _matched(correction: Correction, said: str, written: str) -> tuple[str, ...] | None:
     """One phrase of each group, or None."""
-    if any(normalised(phrase) in said for phrase in correction.none_of):
+    if any(phrase_form(phrase) in said for phrase in correction.none_of):
         return None
     found: list[str] = []
     for group in correction.all_of:
@@ -66,5 +66,5 @@ def _matched(correction: Correction, said: str, written: str) -> tuple[str, ...]
 
 
 def _holds(phrase: str, said: str, written: str) -> bool:
-    form = normalised(phrase)
+    form = phrase_form(phrase)
     return bool(form) and form in said and form in written

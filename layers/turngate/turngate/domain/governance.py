@@ -51,7 +51,7 @@ from turngate.domain.shapes import (
     SubQuestion,
     Understanding,
 )
-from turngate.domain.texts import normalised, say
+from turngate.domain.texts import normalised, phrase_form, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +141,7 @@ def _decide(
 
 def _is_incomplete(text: str, routing: Routing) -> bool:
     form = normalised(text)
-    listed = any(normalised(phrase) == form for phrase in routing.incomplete_expressions)
+    listed = any(phrase_form(phrase) == form for phrase in routing.incomplete_expressions)
     return not form or listed or points_at_nothing(text) or says_nothing(text)
 
 

@@ -2,7 +2,8 @@
 
 Models asked for JSON still say "Sure!", fence it, or run out of tokens. What was complete is kept exactly as written;
 of what was cut, only an unfinished text survives (closed where it broke off), because half a number is another number.
-Nothing is guessed: an answer that is not JSON up to where it breaks off gives nothing.
+Nothing is guessed: an answer that is not JSON up to where it breaks off gives nothing. What JSON cannot hold (NaN,
+Infinity, a number out of range) or we will not (nesting beyond 32) is null, and costs nothing beside it.
 """
 
 from __future__ import annotations
@@ -42,10 +43,9 @@ class _Span(Struct, frozen=True):
 def find_object(answer: str) -> dict[str, Any] | None:
     """The first JSON object of `answer`, or None.
 
-    None too when the answer is over 64 KB of UTF-8, nests deeper than 32, holds NaN, Infinity or a number out of
-    range, or breaks off before anything of the object is complete. Half a surrogate pair comes back as `?`, so that
-    what is returned can always be stored and sent. A text that broke off is returned as far as it goes: callers must
-    check references and ids against what they know, as they must anyway."""
+    None too when the answer is over 64 KB of UTF-8, or breaks off before anything of the object is complete. Half a
+    surrogate pair comes back as `?`, so that what is returned can always be stored and sent. A text that broke off is
+    returned as far as it goes: callers must check references and ids against what they know, as they must anyway."""
     raw = answer.encode("utf-8", "replace")
     if len(raw) > MAX_BYTES:
         return None
@@ -55,12 +55,33 @@ def find_object(answer: str) -> dict[str, Any] | None:
         start = text.find("{", position)
         if start < 0:
             return None
+        text = _shallow(text, start)
         span = _span(text, start)
         found = _parse(span.text)
         if found or (found is not None and not span.cut):
             return found
         position = span.resume
     return None
+
+
+def _shallow(text: str, start: int) -> str:
+    """`text` with null for whatever nests deeper than 32 in the object that opens at `start`."""
+    kept, begins = [], 0
+    depth, position = 0, start
+    while token := _TOKEN.match(text, position):
+        position = token.end()
+        if token.lastgroup == "open":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                kept.append(text[begins : position - 1] + "null")
+                begins = len(text)
+        elif token.lastgroup == "close":
+            if depth == MAX_DEPTH + 1:
+                begins = position
+            depth -= 1
+            if depth == 0:
+                break
+    return "".join(kept) + text[begins:]
 
 
 def _span(text: str, start: int) -> _Span:
@@ -74,8 +95,6 @@ def _span(text: str, start: int) -> _Span:
         kind, word = token.lastgroup, token[token.lastgroup or 0]
         if kind == "open":
             stack += _CLOSERS[word]
-            if len(stack) > MAX_DEPTH:
-                return _Span("", len(text), cut=True)
             complete, owed, value_next = position, stack, word == "["
         elif kind == "close":
             if not stack.endswith(word):
@@ -112,7 +131,7 @@ def _closed_string(body: str) -> str:
 
 def _parse(text: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(text, strict=False, parse_constant=_refuse, parse_float=_finite)
+        value = json.loads(text, strict=False, parse_constant=_null, parse_float=_finite, parse_int=_whole)
         if _SURROGATE_ESCAPE.search(text):
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except ValueError:
@@ -120,12 +139,15 @@ def _parse(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not JSON")
+def _null(_constant: str) -> None:
+    return None
 
 
-def _finite(digits: str) -> float:
+def _finite(digits: str) -> float | None:
     value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError(f"{digits} is out of range")
-    return value
+    return value if math.isfinite(value) else None
+
+
+def _whole(digits: str) -> int | None:
+    """Out of range is what no float holds: other readers of JSON have nothing larger."""
+    return None if _finite(digits) is None else int(digits)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from turngate.domain.replies import courteous
 from turngate.domain.shapes import Frozen, TenantContext, TurnInput
 from turngate.domain.standard_replies import StandardReplies
-from turngate.domain.texts import normalised, say
+from turngate.domain.texts import normalised, phrase_form, say
 
 if TYPE_CHECKING:
     from turngate.domain.config import AssistantConfig, GovernanceSlice, PreRouteRule, PreRouting
@@ -54,7 +54,7 @@ def matching_rule(pre_routing: PreRouting, text: str) -> PreRouteRule | None:
     if not form:
         return None
     for rule in pre_routing.rules:
-        if any(normalised(phrase) == form for phrase in rule.phrases):
+        if any(phrase_form(phrase) == form for phrase in rule.phrases):
             return rule
     return None
 

@@ -1,20 +1,18 @@
-"""How texts are ranked for a question: by their words, and by two rankings that become one.
+"""How texts are ranked for a question: by their words (BM25, cut by ourselves), and by two rankings that become one.
 
 Everything here is pure and the same wherever something is looked for, in documents or in a catalogue of intents:
-indexes differ in speed and never in what they find. BM25 is computed as SQLite's FTS5 does it
-(https://www.sqlite.org/fts5.html#the_bm25_function), over words that we cut ourselves.
+indexes differ in speed and never in what they find. What a word is worth is decided over all that is searched
+together, and not where it stands: a word that half of a collection holds says much among many collections.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from turngate.domain.search_words import query_words, words
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
 DEPTH = 100
 """How many of the best of each ranking take part in the fusion."""
@@ -22,10 +20,10 @@ LEXICAL_WEIGHT = 0.7
 """Of the words in the fused score; the rest is the vectors'. Chosen on data: docs/retrieval.md."""
 TITLE_WEIGHT = 2.0
 """What a word in a title counts, a word in the text being 1. No data speaks for another: docs/retrieval.md."""
-Place = TypeVar("Place", int, tuple[str, int])
-"""Where an entry stands: in one index, or in one of several that are searched together."""
 _K1, _B = 1.2, 0.75
-_LEAST_IDF = 1e-6
+
+Place = TypeVar("Place", int, tuple[int, int])
+"""Where an entry stands: in one index, or in one of several (by their order) that are searched together."""
 
 
 class Entry(NamedTuple):
@@ -35,36 +33,30 @@ class Entry(NamedTuple):
     text: list[str]
 
 
-def entry(title: str, text: str) -> Entry:
-    return Entry(words(title), words(text))
+def postings(entries: Sequence[Entry]) -> dict[str, dict[int, float]]:
+    """Which entries hold a word, by place, and how much of one: BM25's frequency, saturated and weighed by length."""
+    lengths = [len(title) + len(text) for title, text in entries]
+    mean = sum(lengths) / len(entries) if entries else 0.0
+    found: defaultdict[str, dict[int, float]] = defaultdict(dict)
+    for place, (title, text) in enumerate(entries):
+        counts: defaultdict[str, float] = defaultdict(float)
+        for said, weight in ((title, TITLE_WEIGHT), (text, 1.0)):
+            for word in said:
+                counts[word] += weight
+        length = _K1 * (1 - _B + _B * lengths[place] / mean)
+        for word, count in counts.items():
+            found[word][place] = count * (_K1 + 1) / (count + length)
+    return dict(found)
 
 
-class WordIndex:
-    """Entries are known by their place."""
-
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._postings: defaultdict[str, dict[int, float]] = defaultdict(dict)
-        self._lengths: list[int] = []
-        for number, (title, text) in enumerate(entries):
-            self._lengths.append(len(title) + len(text))
-            counts = Counter(text)
-            for word, count in Counter(title).items():
-                self._postings[word][number] = TITLE_WEIGHT * count
-            for word, count in counts.items():
-                self._postings[word][number] = self._postings[word].get(number, 0.0) + count
-        self._mean = sum(self._lengths) / len(self._lengths) if self._lengths else 0.0
-
-    def scores(self, query: str) -> dict[int, float]:
-        """Score by place of every entry that holds a word of `query`, best first."""
-        found: defaultdict[int, float] = defaultdict(float)
-        total = len(self._lengths)
-        for word in query_words(query):
-            posting = self._postings.get(word, {})
-            idf = max(math.log((total - len(posting) + 0.5) / (len(posting) + 0.5)), _LEAST_IDF)
-            for number, count in posting.items():
-                length = _K1 * (1 - _B + _B * self._lengths[number] / self._mean)
-                found[number] += idf * count * (_K1 + 1) / (count + length)
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+def by_words(held: Mapping[str, Mapping[Place, float]], total: int) -> dict[Place, float]:
+    """BM25 scores, best first, from the postings of a question's words among `total` entries."""
+    scores: defaultdict[Place, float] = defaultdict(float)
+    for places in held.values():
+        worth = math.log(1 + (total - len(places) + 0.5) / (len(places) + 0.5))
+        for place, part in places.items():
+            scores[place] += worth * part
+    return _ordered(scores)
 
 
 def fuse(

@@ -6,31 +6,24 @@ who owns it, and says exactly what it covers. Every correction names its owner a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from turngate.domain.shapes import Frozen, Ident
-from turngate.domain.texts import normalised
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_CORRECTIONS = 12
 """F-101: corrections stay few. A new one needs a trace and an evaluation, not a wish."""
+MAX_GROUPS = 5
+"""Of `all_of`: the words found of each group are told in the trace of every part."""
+MAX_FALLBACK_COLLECTIONS = 10
+"""Each is named in the route of every part, and searched."""
+MAX_PHRASE_CHARS = 100
 
 Score = Annotated[float, Meta(ge=0, le=1)]
 """NaN is neither, and is refused."""
 Risk = Literal["L0", "L1", "L2", "L3", "L4"]
 RISKS: tuple[Risk, ...] = ("L0", "L1", "L2", "L3", "L4")
-
-
-class Finding(Frozen):
-    """Something wrong with a configuration. `path` points into its JSON (`contract/3/resource_name`)."""
-
-    code: str
-    path: str
-    message: str
 
 
 class Correction(Frozen):
@@ -89,47 +82,3 @@ class Routing(Frozen):
     """F-106: what is said when documents hold nothing. Handing over at once comes with hand-off by the assistant."""
     max_risk: Risk = "L3"
     """An entry above it is blocked, whoever asks (R-16)."""
-
-
-def routing_findings(routing: Routing, intents: Iterable[str]) -> Iterator[Finding]:
-    """What is wrong with the phrases, the corrections and the numbers."""
-    if routing.out_of_scope_below > routing.intent_threshold:
-        message = "out_of_scope_below must not be above intent_threshold"
-        yield Finding(code="thresholds_crossed", path="routing/out_of_scope_below", message=message)
-    if routing.skills.mid > routing.skills.high:
-        yield Finding(
-            code="thresholds_crossed", path="routing/skills/mid", message="mid must not be above high"
-        )
-    for name in ("incomplete_expressions", "action_phrases", "consulting_phrases"):
-        yield from _empty_phrases(f"routing/{name}", getattr(routing, name))
-    yield from _correction_findings(routing.corrections, frozenset(intents))
-
-
-def _correction_findings(corrections: tuple[Correction, ...], intents: frozenset[str]) -> Iterator[Finding]:
-    if len(corrections) > MAX_CORRECTIONS:
-        message = f"at most {MAX_CORRECTIONS} corrections (F-101)"
-        yield Finding(code="too_many_corrections", path="routing/corrections", message=message)
-    seen: set[str] = set()
-    for index, correction in enumerate(corrections):
-        path = f"routing/corrections/{index}"
-        if correction.id in seen:
-            yield Finding(code="duplicate_id", path=f"{path}/id", message=f"{correction.id} appears twice")
-        seen.add(correction.id)
-        for name in (*correction.from_intents, correction.to_intent):
-            if name not in intents:
-                yield Finding(code="unknown_intent", path=path, message=f"no intent {name}")
-        if correction.to_intent in correction.from_intents:
-            yield Finding(code="idle_correction", path=path, message="corrects an intent to itself")
-        for place, group in enumerate(correction.all_of):
-            if not group:
-                message = "a group without phrases never matches"
-                yield Finding(code="empty_phrase", path=f"{path}/all_of/{place}", message=message)
-            yield from _empty_phrases(f"{path}/all_of/{place}", group)
-        yield from _empty_phrases(f"{path}/none_of", correction.none_of)
-
-
-def _empty_phrases(path: str, phrases: Iterable[str]) -> Iterator[Finding]:
-    for index, phrase in enumerate(phrases):
-        if not normalised(phrase):
-            message = "nothing is left of this phrase to match"
-            yield Finding(code="empty_phrase", path=f"{path}/{index}", message=message)

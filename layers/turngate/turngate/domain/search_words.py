@@ -24,7 +24,7 @@ _ENGLISH = (
     "would you your just"
 )
 _CHINESE = "怎么 么样 什么 为什 如何 多少 多久 多长 多大 哪些 哪个 哪里 哪儿 哪种 是否 请问"
-_FUNCTION_WORDS = frozenset((_ENGLISH + " " + _CHINESE).split())
+FUNCTION_WORDS = frozenset((_ENGLISH + " " + _CHINESE).split())
 """English words and pairs of Chinese characters that carry grammar and no topic. A customer's question is full of
 them, a document's title is not, and together they outweigh the one word that matters: docs/retrieval.md."""
 
@@ -50,4 +50,4 @@ def words(text: str) -> list[str]:
 def query_words(query: str) -> list[str]:
     """The first MAX_QUERY_WORDS different words of a query, without function words unless it has no others."""
     different = list(dict.fromkeys(words(query)))
-    return ([word for word in different if word not in _FUNCTION_WORDS] or different)[:MAX_QUERY_WORDS]
+    return ([word for word in different if word not in FUNCTION_WORDS] or different)[:MAX_QUERY_WORDS]

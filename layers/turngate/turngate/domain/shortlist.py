@@ -9,8 +9,8 @@ from __future__ import annotations
 from operator import mul
 from typing import TYPE_CHECKING
 
-from turngate.domain.ranking import Entry, WordIndex, fuse
-from turngate.domain.search_words import words
+from turngate.domain.ranking import Entry, by_words, fuse, postings
+from turngate.domain.search_words import query_words, words
 from turngate.domain.texts import say
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Catalogue:
             for intent in governed.intents
         ]
         self.texts = [f"{name}. {text}" for name, text in zip(named, about, strict=True)]
-        self._words = WordIndex(Entry(words(n), words(a)) for n, a in zip(named, about, strict=True))
+        self._words = postings([Entry(words(n), words(a)) for n, a in zip(named, about, strict=True)])
 
     def nearest(
         self,
@@ -44,16 +44,17 @@ class Catalogue:
     ) -> list[int]:
         """Places of the intents, nearest first, by the question they fit best. `vectors` are the questions' and
         `own_vectors` those of `texts`, all of unit length; without them the words decide alone."""
-        by_words: dict[int, float] = {}
+        lexical: dict[int, float] = {}
         for question in questions:
-            for place, score in self._words.scores(question).items():
-                by_words[place] = max(score, by_words.get(place, 0.0))
-        by_meaning = {
+            held = {word: self._words[word] for word in query_words(question) if word in self._words}
+            for place, score in by_words(held, len(self.texts)).items():
+                lexical[place] = max(score, lexical.get(place, 0.0))
+        dense = {
             place: max(sum(map(mul, vector, own)) for vector in vectors)
             for place, own in enumerate(own_vectors)
             if vectors
         }
-        ranked = fuse(by_words, by_meaning, WORDS_WEIGH)
+        ranked = fuse(lexical, dense, WORDS_WEIGH)
         return [*ranked, *(place for place in range(len(self.texts)) if place not in ranked)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ def normalised(text: str) -> str:
     while (once := _fold(text)) != text:
         text = once
     return text
+
+
+@lru_cache(maxsize=4096)
+def phrase_form(phrase: str) -> str:
+    """`normalised` of a phrase that a configuration lists; every turn is compared with the same few hundred. Not for
+    what somebody wrote, which has no business staying in memory."""
+    return normalised(phrase)
 
 
 def _fold(text: str) -> str:

@@ -1,22 +1,25 @@
 """What the model is asked about a message, and what of its answer is believed.
 
 The model tidies the question, splits it and says which intents it looks like. It grants nothing (F-082): unknown
-ids, impossible scores and surplus are dropped and counted, and where its wording lost or invented a number, a code, a
-name, a negation or a direction, the customer's own words are used instead (F-065). Where a question of ours is open it
-may say that the message answers it, and then only by what was offered; Govern verifies that.
+ids, impossible scores and surplus are dropped and named, and the rest is read as if they had not been there. Where its
+wording lost or invented a number, a code, a name, a negation or a direction, the customer's own words are used instead
+(F-065). Where a question of ours is open it may say that the message answers it, and then only by what was offered;
+Govern verifies that.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from turngate.domain.anchoring import is_planted
+from turngate.domain.anchoring import Said
 from turngate.domain.figures import codes_in, names_kept, negates, numbers_in, turns_around
 from turngate.domain.prompting import ModelRequest, array_of, as_user_message, strict_object
-from turngate.domain.shapes import Candidate, Frozen, ProposedReply, SubQuestion, Understanding
+from turngate.domain.proposals import Dropped, best_of, read_sub_questions
+from turngate.domain.resuming import Resumption, verified
+from turngate.domain.shapes import Frozen, ProposedReply, SubQuestion, Understanding
+from turngate.domain.taking import Taken
 from turngate.domain.texts import say
 
 if TYPE_CHECKING:
@@ -27,10 +30,7 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import HistoryMessage, TurnInput
 
 MAX_SUB_QUESTIONS = 6
-MAX_DISCARDED = 6
-"""Entries of one code in an understanding's `discarded`; beyond it the counts alone tell."""
 _NO_REPLY = "none"
-_DISCARDED_CHARS = 64
 _LEAST_TEXT_ALLOWED = 500
 _SYSTEM = """\
 You read one turn of a customer service chat and describe what is asked. You answer nothing and decide nothing.
@@ -55,7 +55,8 @@ class Reading(Frozen):
     """What was believed of an answer, and why the rest was not.
 
     `dropped` counts by code: `unknown_intent`, `bad_score`, `bad_candidate`, `surplus_candidate`, `bad_sub_question`,
-    `surplus_sub_question`, `planted_sub_question`. `drift` names what the wording lost or invented: `number_lost`,
+    `same_sub_question`, `planted_sub_question`, `foreign_sub_question`, `surplus_sub_question`,
+    `reply_to_nothing_open`. `drift` names what the wording lost or invented: `number_lost`,
     `number_added`, `code_lost`, `code_added`, `name_lost`, `negation_lost`, `negation_added`, `direction_changed`.
     Neither holds any text (F-355)."""
 
@@ -129,35 +130,32 @@ def read_understanding(
     governed: GovernanceSlice,
     turn_input: TurnInput,
     history: Sequence[HistoryMessage] = (),
+    waiting: Sequence[PendingItem] = (),
 ) -> Reading:
-    """Turn an unchecked answer into an Understanding. ERROR when nothing usable is left: no readable sub-question and
-    no reply, or candidates that are all malformed. Unknown ids are no error, merely not trusted (S1), and an empty list
-    of sub-questions is none: nothing was asked."""
-    dropped = _Dropped()
-    reply = _read_reply(answer.get("reply"))
+    """Turn an unchecked answer into an Understanding. `waiting`: what `understanding_request` was given.
+
+    What is not believed is left out and named, and the rest is read as if it had not been there: a candidate whose
+    score is none leaves its sub-question with the others, or with no candidate at all, like an id that does not exist
+    (S1). ERROR only when nothing is left: no readable sub-question and no reply to an open question. An empty list of
+    sub-questions is no error: nothing was asked."""
+    dropped = Dropped()
+    reply = _read_reply(answer.get("reply"), waiting, dropped)
     entries = answer.get("sub_questions")
     if not isinstance(entries, list):
-        return _unusable("no_sub_questions", dropped)
-    if not entries and reply is None:  # it read the message and found nothing asked: that is an answer
-        return Reading(understanding=Understanding(status="OK", rewritten=turn_input.text), dropped={})
+        entries = []
+        if reply is None:
+            return _unusable("no_sub_questions", dropped)
     longest = max(_LEAST_TEXT_ALLOWED, 2 * len(turn_input.text))
-    known = {intent.id for intent in governed.intents}
-    read = (_read_sub_question(e, known, governed.routing.max_candidates, longest, dropped) for e in entries)
-    subs = _without_planted([sub for sub in read if sub is not None], turn_input, history, dropped)
-    if len(subs) > MAX_SUB_QUESTIONS:
-        dropped.counts["surplus_sub_question"] = len(subs) - MAX_SUB_QUESTIONS
-        subs = subs[:MAX_SUB_QUESTIONS]
-    if not subs and reply is None:
+    subs = read_sub_questions(entries, governed, longest, dropped)
+    if entries and not subs and reply is None:
         return _unusable("no_sub_questions", dropped)
-    malformed = dropped.counts["bad_score"] + dropped.counts["bad_candidate"]
-    if subs and not any(sub.candidates for sub in subs) and malformed:
-        return _unusable("malformed_candidates", dropped)
+    subs = _of_the_customer(subs, turn_input, history, dropped)
     drift: tuple[str, ...] = ()
-    if reply is None:  # the answer is left out of the sub-questions, so they cannot say all that was said
+    if subs and not _answers(reply, waiting, turn_input.text):
         wording, context = " ".join(sub.text for sub in subs), " ".join(m.text for m in history)
         drift = _drift(turn_input.text, wording, context)
     if drift:
-        best = _best(tuple(c for sub in subs for c in sub.candidates), governed.routing.max_candidates)
+        best = best_of((c for sub in subs for c in sub.candidates), governed.routing.max_candidates)
         subs = [SubQuestion(text=turn_input.text, candidates=best)]
     rewritten = answer.get("rewritten")
     usable = not drift and isinstance(rewritten, str) and 0 < len(rewritten.strip()) <= longest
@@ -177,103 +175,58 @@ def failed_understanding(reason: str) -> Understanding:
     return Understanding(status="ERROR", error=reason)
 
 
-def _unusable(reason: str, dropped: _Dropped) -> Reading:
+def _unusable(reason: str, dropped: Dropped) -> Reading:
     failed = replace(failed_understanding(reason), discarded=tuple(dropped.what))
     return Reading(understanding=failed, dropped=dropped.by_code())
 
 
-def _without_planted(
-    subs: list[SubQuestion], turn_input: TurnInput, history: Sequence[HistoryMessage], dropped: _Dropped
+def _of_the_customer(
+    subs: list[SubQuestion], turn_input: TurnInput, history: Sequence[HistoryMessage], dropped: Dropped
 ) -> list[SubQuestion]:
-    """Without sub-questions that somebody else's words put into the customer's mouth, unless nothing else is there."""
-    said = "\n".join([turn_input.text, *(m.text for m in history if m.role == "customer")])
-    others = "\n".join(m.text for m in history if m.role != "customer")
-    own = [sub for sub in subs if not is_planted(sub.text, said, others)]
-    if not own:
-        return subs
-    for _ in range(len(subs) - len(own)):
-        dropped.add("planted_sub_question")
-    return own
+    """At most six, in the order asked, without those that are not the customer's, unless nothing else is there:
+    somebody else's words put into his mouth (`planted`), and what shares no word with him and looks like no intent
+    (`foreign`): it would change how the others are ruled on. Surplus are first those that look like no intent, then
+    those that share no word."""
+    spoken = "\n".join([turn_input.text, *(m.text for m in history if m.role == "customer")])
+    said = Said(turn_input.text, spoken, "\n".join(m.text for m in history if m.role != "customer"))
+    foreign = {sub.text for sub in subs if said.is_foreign(sub.text)}
+    kept = dropped.unless_all("planted_sub_question", subs, lambda sub: said.is_planted(sub.text))
+    kept = dropped.unless_all(
+        "foreign_sub_question", kept, lambda sub: not sub.candidates and sub.text in foreign
+    )
+    rank = sorted(kept, key=lambda sub: (not sub.candidates, sub.text in foreign))
+    surplus = {sub.text for sub in rank[MAX_SUB_QUESTIONS:]}
+    return dropped.unless_all("surplus_sub_question", kept, lambda sub: sub.text in surplus)
 
 
-class _Dropped:
-    """What was not believed: counts by code, and for the trace the first few with what they named."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.what: list[str] = []
-
-    def add(self, code: str, what: object = "") -> None:
-        self.counts[code] += 1
-        entry = f"{code}:{str(what)[:_DISCARDED_CHARS]}" if what != "" else code
-        same = sum(1 for other in self.what if other.partition(":")[0] == code)
-        if entry not in self.what and same < MAX_DISCARDED:
-            self.what.append(entry)
-
-    def by_code(self) -> dict[str, int]:
-        return {code: count for code, count in sorted(self.counts.items()) if count}
-
-
-def _read_reply(offered: object) -> ProposedReply | None:
-    """The message as an answer to an open question; whether it is one at all is for Govern to verify."""
+def _read_reply(offered: object, waiting: Sequence[PendingItem], dropped: Dropped) -> ProposedReply | None:
+    """The message as an answer to an open question of ours. Whether the answer is one is for Govern to verify."""
     if not isinstance(offered, dict):
         return None
     fields = [offered.get(name) for name in ("resume_token", "option_id", "value")]
     token, option, value = (f if isinstance(f, str) else "" for f in fields)
     if not token or token == _NO_REPLY:
         return None
+    if not any(item.resume_token == token for item in waiting):
+        dropped.add("reply_to_nothing_open", token)
+        return None
     return ProposedReply(resume_token=token, option_id=option, value=value[:_LEAST_TEXT_ALLOWED])
 
 
-def _read_sub_question(
-    entry: object, known: set[str], most: int, longest: int, dropped: _Dropped
-) -> SubQuestion | None:
-    text = entry.get("text") if isinstance(entry, dict) else None
-    if not isinstance(entry, dict) or not isinstance(text, str) or not 0 < len(text.strip()) <= longest:
-        dropped.add("bad_sub_question")
-        return None
-    offered = entry.get("candidates")
-    if not isinstance(offered, list):
-        dropped.add("bad_candidate")
-        offered = []
-    read = [c for c in (_read_candidate(o, known, dropped) for o in offered) if c is not None]
-    kept = _best(tuple(read), most)
-    for _ in range(len(read) - len(kept)):
-        dropped.add("surplus_candidate")
-    return SubQuestion(text=text.strip(), candidates=kept)
-
-
-def _read_candidate(offered: object, known: set[str], dropped: _Dropped) -> Candidate | None:
-    identity = offered.get("id") if isinstance(offered, dict) else None
-    if not isinstance(offered, dict) or not isinstance(identity, str):
-        dropped.add("bad_candidate")
-        return None
-    if identity not in known:
-        dropped.add("unknown_intent", identity)
-        return None
-    score = offered.get("score")
-    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:  # NaN is not
-        dropped.add("bad_score", f"{identity}={score!r}")
-        return None
-    return Candidate(id=identity, score=float(score))
-
-
-def _best(candidates: tuple[Candidate, ...], most: int) -> tuple[Candidate, ...]:
-    """Each id once with its best score, best first; ties in a fixed order, so that a turn can be replayed."""
-    scores: dict[str, float] = {}
-    for candidate in candidates:
-        scores[candidate.id] = max(candidate.score, scores.get(candidate.id, 0.0))
-    ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(Candidate(id=identity, score=score) for identity, score in ranked[:most])
+def _answers(reply: ProposedReply | None, waiting: Sequence[PendingItem], text: str) -> bool:
+    """Whether the reply will be taken: then it is left out of the sub-questions, and they cannot say all that was
+    said."""
+    return reply is not None and isinstance(verified(reply, Resumption(open=tuple(waiting)), text), Taken)
 
 
 def _drift(original: str, wording: str, history: str) -> tuple[str, ...]:
     """What the wording lost of the original, or added that neither the original nor the dialogue says."""
     found: list[str] = []
-    for name, stated in (("number", numbers_in), ("code", codes_in)):
-        if not stated(original) <= stated(wording):
+    for name, stated_in in (("number", numbers_in), ("code", codes_in)):
+        was, now = stated_in(original), stated_in(wording)
+        if not was <= now:
             found.append(f"{name}_lost")
-        if not stated(wording) <= stated(original) | stated(history):
+        if not now <= was and not now <= was | stated_in(history):
             found.append(f"{name}_added")
     if "code_lost" not in found and not names_kept(original, wording):
         found.append("name_lost")

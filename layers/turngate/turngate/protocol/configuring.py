@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turngate.domain import keys, wire
-from turngate.domain.config import AssistantConfig, validate_config
+from turngate.domain.config import AssistantConfig
 from turngate.domain.transaction import Absent, Check, Equals, Exists, Item, Put, Term, Transaction
 from turngate.errors import BrokenInvariantError, ConditionFailedError, RefusedError
 
@@ -41,10 +41,12 @@ def put_config(
     """Store one version, validated against the account's collections (name → whether it is public).
 
     The same version with the same content is fine. Raises RefusedError `version_conflict` for other content, and
-    `config_invalid` with what is wrong and where."""
+    `config_invalid` with every finding on a line of its own: place, what to change, code."""
+    from turngate.domain.checking import validate_config  # noqa: PLC0415 - saving alone checks; turns only load
+
     findings = validate_config(config, collections)
     if findings:
-        raise RefusedError("config_invalid", "; ".join(f"{each.path}: {each.message}" for each in findings))
+        raise RefusedError("config_invalid", "".join(f"\n  {finding}" for finding in findings))
     document = wire.write_json(config)
     key = keys.config_version(config.account, version)
     item: Item = {"entity": "config", "version": version, "config": document, "status": "READY"}

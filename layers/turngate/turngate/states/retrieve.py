@@ -13,6 +13,7 @@ from turngate.domain import run_log
 from turngate.domain.shapes import AllowedRoute, Evidence, Frozen, Part, PartResult, RunEvent, TurnRef
 from turngate.domain.texts import detect_language
 from turngate.errors import BrokenInvariantError, ModelUnavailableError
+from turngate.protocol.asking import RESERVE_MS
 from turngate.states import working_texts
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ MAX_PIECES = 5
 """F-143."""
 NEAREST = 3
 """Chosen on the mall's 186 example questions: a question in its own collection is taken for a stray one in 2 %, a
-question in another's collection in 69 % (docs/retrieval.md)."""
+question in another's collection in 76 % (docs/retrieval.md)."""
 CONSIDERED = 10
+VECTOR_MS = 10_000
+"""At most this long is waited for the question's vector, and never past the reserve of the turn's deadline."""
 NEAR = 0.5
 """Share of the best score from which a piece may come first for its language."""
 _UNDECIDED: Language = "en"
@@ -43,7 +46,8 @@ def retrieve(request: RetrieveRequest, ports: Ports) -> PartResult:
     if not isinstance(route, AllowedRoute):
         raise BrokenInvariantError(f"{part.part_id}: Retrieve was given a {route.kind} route")
     started = ports.clock.now_ms()
-    vector, degraded = _vector(ports, part.question)
+    left_ms = min(VECTOR_MS, turn.deadline - RESERVE_MS - started)
+    vector, degraded = _vector(ports, part.question, left_ms)
     sought = _search(ports, turn, part.question, vector, route.collections)
     strayed = False
     if route.fallback_collections and sought.readable:
@@ -113,8 +117,10 @@ def _search(
     return _Sought(found.pieces, len(pinned) > len(found.unreadable), degraded)
 
 
-def _vector(ports: Ports, question: str) -> tuple[list[float] | None, list[str]]:
+def _vector(ports: Ports, question: str, left_ms: int) -> tuple[list[float] | None, list[str]]:
+    if left_ms <= 0:
+        return None, ["vectors:deadline"]
     try:
-        return ports.embedder.embed([question])[0], []
+        return ports.embedder.embed([question], timeout_s=left_ms / 1000)[0], []
     except ModelUnavailableError as error:
         return None, [f"vectors:{error.reason}"]

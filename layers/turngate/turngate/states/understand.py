@@ -43,10 +43,11 @@ def understand(request: UnderstandRequest, ports: Ports) -> Understood:
     history = request.history
     started = ports.clock.now_ms()
     offer = shortlist(ports, turn, spoken, history, governed)
-    prompt = understanding_request(spoken, history, offer.governed, request.resumption.waiting)
+    waiting = request.resumption.waiting
+    prompt = understanding_request(spoken, history, offer.governed, waiting)
     reply = ask(ports.model, ports.store, ports.clock, ports.ids, turn=turn, prompt=prompt, spent=0)
     if isinstance(reply, Answered):
-        reading = read_understanding(reply.document, offer.governed, spoken, history)
+        reading = read_understanding(reply.document, offer.governed, spoken, history, waiting)
         error = reading.understanding.error
     else:
         reading = Reading(understanding=failed_understanding(reply.reason), dropped={})

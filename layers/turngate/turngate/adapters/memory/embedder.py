@@ -21,7 +21,7 @@ class HashingEmbedder:
         self.model = f"hashing-{dimensions}"
         self._dimensions = dimensions
 
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+    def embed(self, texts: Sequence[str], *, timeout_s: float | None = None) -> list[list[float]]:
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> list[float]:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from turngate.adapters.indexing import rows_of, same_content, search_together, summary_of, vectors_of
+from turngate.adapters.indexing import (
+    LookedUp,
+    rows_of,
+    same_content,
+    search_together,
+    summary_of,
+    vectors_of,
+)
 from turngate.domain.knowledge import check_scope, digest_of, publishable
-from turngate.domain.ranking import Entry, WordIndex
+from turngate.domain.ranking import Entry, postings
+from turngate.domain.search_words import query_words
 from turngate.errors import KnowledgeUnavailableError
 
 if TYPE_CHECKING:
@@ -22,7 +30,7 @@ class _Version:
     def __init__(self, summary: VersionSummary, rows: list[Row], vectors: list[list[float]]) -> None:
         self.summary = summary
         self.rows = rows
-        self.words = WordIndex(Entry(row.title_words, row.text_words) for row in rows)
+        self.words = postings([Entry(row.title_words, row.text_words) for row in rows])
         self.vectors = vectors
 
     def nearest(self, vector: Sequence[float] | None) -> dict[int, float]:
@@ -66,14 +74,15 @@ class MemoryKnowledge:
         vector: Sequence[float] | None,
         limit: int,
     ) -> Found:
-        def ranked(collection: str, version: int) -> tuple[dict[int, float], dict[int, float]]:
+        def look_up(collection: str, version: int) -> LookedUp:
             held = self._version(account, collection, version)
-            return held.words.scores(query), held.nearest(vector)
+            words = {word: held.words[word] for word in query_words(query) if word in held.words}
+            return LookedUp(len(held.rows), words, held.nearest(vector))
 
         def row(collection: str, number: int) -> Row:
             return self._version(account, collection, versions[collection]).rows[number]
 
-        return search_together(versions, ranked, row, limit)
+        return search_together(versions, look_up, row, limit)
 
     def _version(self, account: str, collection: str, version: int) -> _Version:
         check_scope(account, collection, version)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import copy
 import threading
+from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from turngate.domain import keys
 from turngate.domain.fence import require_account
-from turngate.domain.transaction import Check, applied, holds
+from turngate.domain.transaction import Check, Key, applied, holds
 from turngate.errors import BrokenInvariantError, ConditionFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from turngate.domain.transaction import Item, Key, Transaction
+    from turngate.domain.transaction import Item, Transaction
 
 _MAX_BATCH = 25
 _MAX_ACTIONS = 100
@@ -25,22 +27,26 @@ class MemoryConversationStore:
 
     def __init__(self) -> None:
         self._items: dict[Key, Item] = {}
+        self._sort_keys: defaultdict[str, list[str]] = defaultdict(list)
+        """Of each partition, in order: a query costs what it returns, however much the table holds."""
         self._lock = threading.Lock()
 
     def get(self, account: str, wanted: Sequence[Key]) -> dict[Key, Item]:
         require_account(account, (key.pk for key in wanted))
         with self._lock:
-            return {key: copy.deepcopy(self._items[key]) for key in wanted if key in self._items}
+            return {key: _stored(self._items[key]) for key in wanted if key in self._items}
 
     def query(
         self, account: str, pk: str, *, first: str, last: str, limit: int, newest_first: bool = False
     ) -> list[Item]:
         require_account(account, (pk,))
         with self._lock:
-            found = sorted(key for key in self._items if key.pk == pk and first <= key.sk <= last)
+            ordered = self._sort_keys.get(pk, [])
+            start, end = bisect_left(ordered, first), bisect_right(ordered, last)
+            found = ordered[max(start, end - limit) : end] if newest_first else ordered[start:end][:limit]
             if newest_first:
                 found.reverse()
-            return [copy.deepcopy({**self._items[key], "sk": key.sk}) for key in found[:limit]]
+            return [{**_stored(self._items[Key(pk, sk)]), "sk": sk} for sk in found]
 
     def write(self, account: str, transaction: Transaction) -> None:
         actions = transaction.actions
@@ -51,7 +57,7 @@ class MemoryConversationStore:
             )
         with self._lock:
             failed = {
-                action.name: copy.deepcopy(self._items.get(action.key))
+                action.name: _stored(self._items.get(action.key))
                 for action in actions
                 if not holds(action.condition, self._items.get(action.key))
             }
@@ -63,10 +69,7 @@ class MemoryConversationStore:
                 if not isinstance(action, Check)
             }
             for key, item in after.items():
-                if item is None:
-                    self._items.pop(key, None)
-                else:
-                    self._items[key] = item
+                self._keep(key, item)
 
     def put_all(self, account: str, items: Iterable[tuple[Key, Item]]) -> None:
         batch = list(items)
@@ -75,7 +78,19 @@ class MemoryConversationStore:
             raise BrokenInvariantError(f"put_all takes at most {_MAX_BATCH} items, got {len(batch)}")
         stored = {key: _stored(item) for key, item in batch}
         with self._lock:
-            self._items.update(stored)
+            for key, item in stored.items():
+                self._keep(key, item)
+
+    def _keep(self, key: Key, item: Item | None) -> None:
+        """Store the item, or none any more; under the lock."""
+        if item is None:
+            if self._items.pop(key, None) is not None:
+                ordered = self._sort_keys[key.pk]
+                del ordered[bisect_left(ordered, key.sk)]
+            return
+        if key not in self._items:
+            insort(self._sort_keys[key.pk], key.sk)
+        self._items[key] = item
 
     def due(self, shard: int, until: int, limit: int) -> list[Key]:
         partition = keys.due_partition(shard)
