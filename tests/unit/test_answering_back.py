@@ -359,6 +359,22 @@ def test_questions_of_one_reply_are_numbered_on_and_no_more_is_asked_than_stays_
         assert opening.clarification in routes
 
 
+def test_a_turn_has_six_parts_and_the_trace_names_the_rest() -> None:
+    chosen = [took(GUIDANCE, "choice", option_id=each) for each in ("RETURN_POLICY", "REPAIR_GUIDE")]
+    asked = looks_like(*((f"第{number}件事怎么退", {"RETURN_POLICY": 0.9}) for number in range(6)))
+    open_ = Resumption(open=(GUIDANCE,), taken=tuple(chosen))
+    ruling = govern(asks("许多事"), asked, governed(), CUSTOMER, open_)
+    assert [part.resumed is not None for part in ruling.trace.parts] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
+    assert ruling.trace.discarded == ("surplus_part:RETURN_POLICY",) * 2
+
+
 @pytest.mark.parametrize("text", ["好的", "ok", "再见", "算了", "never mind"])
 def test_courtesy_gets_courtesy_and_vanishes_beside_a_question(text: str) -> None:
     alone = govern(asks(text), looks_like((text, {"RETURN_POLICY": 0.4})), governed(), CUSTOMER)

@@ -467,6 +467,13 @@ def test_courtesy_beside_a_question_is_no_answer() -> None:
     assert heard("好的", "谢谢", open_=(GUIDE,)) == ([("q1", "which_one")], ["谢谢"])
 
 
+def test_of_more_than_four_choices_one_comes_first() -> None:
+    options = tuple(Option(id=f"I{number}", name=f"Thing {number}") for number in range(1, 6))
+    many = replace(GUIDE, candidates=options)
+    assert heard("都要", open_=(many,)) == ([("q1", "one_first")], [])
+    assert len(heard("1,2,3,4", open_=(many,))[0]) == 4
+
+
 def test_of_several_orders_one_comes_first() -> None:
     for text in ("both", "A100和A1001", "第一个和第二个", "1,2"):
         assert heard(text, open_=(ORDERS,)) == ([("q1", "one_first")], [])

@@ -61,6 +61,10 @@ if TYPE_CHECKING:
     from turngate.domain.shapes import TenantContext, TurnInput
 
 
+MAX_PARTS = 6
+"""What a turn's payloads have room for: answers to our questions first, then what is asked anew."""
+
+
 class Ruling(Frozen):
     """At least one part; `events` and `trace.parts` have one entry a part, in the same order."""
 
@@ -85,7 +89,8 @@ def govern(
     if back.asks_something_new and understanding is not None:
         fresh = list(_decide(turn_input, read, governed, tenant))
         decisions += answering_back.or_ask_again(fresh, back, turn_input, governed)
-    decisions = asking_back.numbered_on(_merged(decisions), governed, turn_input.language)
+    asked = _merged(decisions)
+    decisions = asking_back.numbered_on(asked[:MAX_PARTS], governed, turn_input.language)
     parts: list[Part] = []
     rulings: list[PartRuling] = []
     for number, decision in enumerate(decisions, start=1):
@@ -98,7 +103,7 @@ def govern(
         rewritten=read.rewritten,
         error=read.error,
         drift=read.drift,
-        discarded=read.discarded,
+        discarded=(*read.discarded, *(f"surplus_part:{each.intent_id}" for each in asked[MAX_PARTS:])),
         refused_reply=back.refused,
         offered=read.offered,
         parts=tuple(rulings),

@@ -30,6 +30,8 @@ _CORRECTS = (
 )
 _MOST_ANSWERS = 8
 """Clauses: who says more is not choosing among what we offered."""
+_MOST_AT_ONCE = 4
+"""Choices that one message may make of one offer; each is a part, and a turn has room for six."""
 _CERTAIN_IN_FRONT = ("ORDINAL", "SEVERAL", "ALL", "LAST", "NONE", "CANCEL")
 
 
@@ -179,7 +181,7 @@ class Tried:
         """Several intents are several questions; of several orders one has to come first."""
         items = list(dict.fromkeys(each.pending_id for each in claims))
         blocked = [self.of(i) for i in items if sum(each.pending_id == i for each in claims) > 1]
-        if all(item.kind == "intent_guidance" for item in blocked):
+        if len(claims) <= _MOST_AT_ONCE and all(item.kind == "intent_guidance" for item in blocked):
             return claims
         return self._asking(blocked, text, "one_first")
 
