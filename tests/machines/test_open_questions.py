@@ -58,6 +58,18 @@ def test_the_second_one_is_resolved_without_asking_a_model_which(story) -> None:
     assert part["contract"]["resource_name"] == "sales-kb"
 
 
+@pytest.mark.covers("F-605")
+def test_the_trace_keeps_what_was_said_as_it_was_said(story) -> None:
+    rest = reads(("how do I change a tyre?", {"REPAIR_GUIDE": 0.9}))
+    both = phrases(
+        ("p1", "Refunds take 3 working days.", ["p1.E1"]), ("p2", "Use two tyre levers.", ["p2.E1"])
+    )
+    world = asked(story, rest, both)
+    answer(world, "2, and how do I change a tyre?")
+    assert world.work(world.runs()[-1].run, "-", "route")["original"] == "2, and how do I change a tyre?"
+    assert world.replies[-1]["text"] == "Refunds take 3 working days.\n\nUse two tyre levers."
+
+
 @pytest.mark.covers("F-037")
 def test_something_new_goes_its_own_way_and_the_question_stays_open(story) -> None:
     tyres = phrases(("p1", "Use two tyre levers.", ["p1.E1"]))

@@ -45,13 +45,12 @@ _BESIDES = r"(?i)\s*(?:还有|以及|和|\band\b)\s*"
 
 
 class Settled(Frozen):
-    """Decisions for what was answered. `texts`: what the customer wrote as answers. `asks_something_new`: whether
-    anything is left to rule on. `refused`: why the model's reading of an answer was not taken."""
+    """Decisions for what was answered. `asks_something_new`: whether anything is left to rule on. `refused`: why the
+    model's reading of an answer was not taken."""
 
     resumption: Resumption
     taken: tuple[Taken, ...]
     decisions: tuple[Decision, ...]
-    texts: tuple[str, ...]
     asks_something_new: bool
     refused: str = ""
 
@@ -82,7 +81,6 @@ def settle(
         resumption=resumption,
         taken=tuple(taken),
         decisions=tuple(decisions),
-        texts=tuple(each.text for each in taken if each.by == "rule"),
         asks_something_new=not by_model or bool(understanding.sub_questions),
         refused=refused,
     )

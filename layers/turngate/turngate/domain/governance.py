@@ -99,7 +99,7 @@ def govern(
         parts.append(part)
         rulings.append(_part_ruling(part, decision, governed))
     trace = RouteTrace(
-        original="\n".join(dict.fromkeys([*back.texts, turn_input.text])),
+        original=back.resumption.said or turn_input.text,
         rewritten=read.rewritten,
         error=read.error,
         drift=read.drift,

@@ -71,8 +71,9 @@ def read_sub_questions(
     subs = []
     for form, text in texts.items():
         kept = best_of(candidates[form], most)
-        for _ in range(len(candidates[form]) - len(kept)):
-            dropped.add("surplus_candidate")
+        dropped.counts["surplus_candidate"] += len(candidates[form]) - len(
+            kept
+        )  # nothing to tell: they rank below
         subs.append(SubQuestion(text=text, candidates=kept))
     return subs
 

@@ -30,11 +30,13 @@ _NAMES_NO_OPTION = ("SEVERAL", "ALL", "ANY", "THIS", "YES", "NO", "NONE", "CANCE
 
 class Resumption(Frozen):
     """What a turn finds open, in the order of trying, and what of it the rules saw answered. `asked_last`: the ids of
-    the questions that our last reply asked and never asked before: they may be asked once more."""
+    the questions that our last reply asked and never asked before: they may be asked once more. `said`: all that the
+    customer wrote in this turn, answers and the rest."""
 
     open: tuple[PendingItem, ...] = ()
     taken: tuple[Taken, ...] = ()
     asked_last: tuple[str, ...] = ()
+    said: str = ""
 
     def item(self, pending_id: str) -> PendingItem:
         return next(item for item in self.open if item.pending_id == pending_id)
@@ -81,7 +83,8 @@ def resume(
         taken = [each for each in taken if each.how != "unclear" or each.text not in beside]
     left = tuple(message for message, acknowledges in fresh if said_more or not acknowledges)
     asked_last = tuple(item.pending_id for item in tried.asked_last)
-    return Resumption(open=tuple(items), taken=tuple(taken), asked_last=asked_last), left
+    said = "\n".join(message.text for message in messages)
+    return Resumption(open=tuple(items), taken=tuple(taken), asked_last=asked_last, said=said), left
 
 
 def _with(taken: list[Taken], claims: Sequence[Taken]) -> list[Taken]:

@@ -10,22 +10,18 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from turngate.domain.search_words import FUNCTION_WORDS
 from turngate.domain.texts import normalised
 
 _LONGEST_MADE = 64
 _HAN = "[\u3400-\u9fff]"
-_ENGLISH = (
-    "a about all also am an and any are as at be been but by can could did do does else for from get had has have he"
-    " her hi how i if in into is it its just like may me more my need new no not of on one or other our out please"
-    " show she so some something that the their them then there these they this those to too up us want was we were"
-    " what when where which who why will with would yes you your"
+_OF_SENTENCES = (
+    "all also any else get hi like more need new one other out please show some something those up want yes"
+    " 我的 我想 我要 想要 想问 问一 一下 这个 那个 你们 我们 可以 能不 不能 有没 没有 需要 帮我 时候 几天 现在 还有"
+    " 是不 不是 的话"
 )
-_CHINESE = (
-    "怎么 么样 什么 为什 如何 多少 多久 多长 多大 哪些 哪个 哪里 哪儿 是否 请问 我的 我想 我要 想要 想问 问一 一下"
-    " 这个 那个 你们 我们 可以 能不 不能 有没 没有 需要 帮我 时候 几天 现在 还有 是不 不是 的话"
-)
-_FUNCTION_WORDS = frozenset((_ENGLISH + " " + _CHINESE).split())
-"""What makes a sentence and carries no topic: English words, and pairs of Chinese characters."""
+_NO_TOPIC = FUNCTION_WORDS | frozenset(_OF_SENTENCES.split())
+"""What makes a sentence of a customer's and carries no topic."""
 
 
 class Spelled(NamedTuple):
@@ -85,4 +81,4 @@ def topic_words(text: str) -> frozenset[str]:
     latin = {word for word in re.findall(r"[^\W_\u3400-\u9fff]+", folded) if len(word) > 1 or word.isdigit()}
     runs = re.findall(f"{_HAN}{{2,}}", folded)
     pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
-    return frozenset((latin | pairs) - _FUNCTION_WORDS)
+    return frozenset((latin | pairs) - _NO_TOPIC)
