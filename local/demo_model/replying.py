@@ -40,6 +40,8 @@ _ASKS_NUMBER = re.compile(
     r"多久|多少|多长|多大|几|什么时候|何时|费用|价格|期限|how (?:long|much|many|soon|often|old|big)|when|what time",
     re.IGNORECASE,
 )
+# how one asks is no topic: "保修多久" is about 保修, and not about every title that says 多久
+_ASKING = frozenset("怎么 么样 什么 为什 如何 多少 多久 多长 多大 几天 哪些 哪个 哪里 哪儿".split())
 _NUMBER = re.compile(r"\d|[一二三四五六七八九十百千万两半]\s*(?:个|天|日|周|月|年|小时|分|元|次|%)")
 # a sentence that starts with a condition answers a question that names it, and others less well
 _CONDITIONAL = -0.04
@@ -158,7 +160,7 @@ def weigh(
     wants_number = bool(_ASKS_NUMBER.search(part.question))
     prepared = [passages.get((entry.title, entry.text)) for entry in part.evidence]
     weights = rarity(words for passage in prepared for words in passage.words)
-    asked = terms(part.question)
+    asked = terms(part.question) - _ASKING
     asked_in_chinese = is_mostly_chinese(part.question)
     found: list[_Quote] = []
     for rank, (entry, passage) in enumerate(zip(part.evidence, prepared, strict=True)):
