@@ -41,7 +41,24 @@ _ASKS_NUMBER = re.compile(
     re.IGNORECASE,
 )
 # how one asks is no topic: "保修多久" is about 保修, and not about every title that says 多久
-_ASKING = frozenset("怎么 么样 什么 为什 如何 多少 多久 多长 多大 几天 哪些 哪个 哪里 哪儿".split())
+_ASKING = frozenset(
+    [
+        "怎么",
+        "么样",
+        "什么",
+        "为什",
+        "如何",
+        "多少",
+        "多久",
+        "多长",
+        "多大",
+        "几天",
+        "哪些",
+        "哪个",
+        "哪里",
+        "哪儿",
+    ]
+)
 _NUMBER = re.compile(r"\d|[一二三四五六七八九十百千万两半]\s*(?:个|天|日|周|月|年|小时|分|元|次|%)")
 # a sentence that starts with a condition answers a question that names it, and others less well
 _CONDITIONAL = -0.04
