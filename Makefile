@@ -95,7 +95,7 @@ test-unit: $(VENV)/.installed  ## domain and protocol, under a minute, no networ
 test-machines: $(VENV)/.installed  ## the real state machine and handlers over memory adapters
 	$(PYTEST) tests/machines tests/functions tests/wire
 
-test-model: $(VENV)/.installed  ## every interleaving of the turn protocol, then every guard removed (about 20 min, 3 GB)
+test-model: $(VENV)/.installed  ## every interleaving of the turn protocol, then every guard removed (about 5 min, 3 GB)
 	@$(MEASURED) $(VENV)/bin/python -m tests.model
 
 test-races: setup  ## threads, crashes and late workers on the emulator's DynamoDB, then mutants (about 5 min)
