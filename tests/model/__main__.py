@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     wanted = arguments or ["worlds", "guards"]
     failures = 0
     if "worlds" in wanted:
-        failures += worlds(int(os.environ.get("TURNGATE_MODEL_STATES", "4000000")))
+        failures += worlds(int(os.environ.get("TURNGATE_MODEL_STATES", "10000000")))
     if "guards" in wanted:
         failures += guards(stories=bool(os.environ.get("TURNGATE_MODEL_STORIES")))
     return min(failures, 1)
