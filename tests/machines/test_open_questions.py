@@ -81,7 +81,11 @@ def test_something_new_goes_its_own_way_and_the_question_stays_open(story) -> No
 
 @pytest.mark.parametrize(
     ("text", "left"),
-    [("How long do refunds for my saddle take?", []), ("How long do refunds take?", ["open"])],
+    [
+        ("How long do refunds for my saddle take?", []),
+        ("How long do refunds take?", ["open"]),
+        ("How long do the first refunds take?", ["open"]),
+    ],
 )
 def test_a_fuller_question_about_the_same_thing_settles_it_and_another_does_not(story, text, left) -> None:
     world = asked(story, reads((text, {"RETURN_POLICY": 0.9})), REFUND)

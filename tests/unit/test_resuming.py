@@ -623,3 +623,11 @@ def test_no_message_makes_resuming_slow(text: str) -> None:
     for option in ("SPARE", "SEARCH"):
         verified(ProposedReply(resume_token="w1", option_id=option), Resumption(open=(GUIDE,)), text)
     assert time.process_time() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    "text", ["不，谢谢", "不是，谢谢", "no, bye", "第一个，不对", "谢谢，再见", "thanks, bye"]
+)
+def test_the_only_thing_offered_is_not_taken_by_a_no_or_a_good_bye(text: str) -> None:
+    taken, _ = answered(text, item("entity_choice", candidates=(BLUE,)))
+    assert taken is None or taken.how != "choice"

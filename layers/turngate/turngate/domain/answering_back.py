@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from turngate.domain import asking_back
-from turngate.domain.choosing import asks, denied, mentioned, names_of
+from turngate.domain.choosing import asks, denied, named, names_of
 from turngate.domain.contract import authorise
 from turngate.domain.pending import Closing, Opening, PendingChanges, PendingItem, waits_for_an_answer
 from turngate.domain.replies import clauses, courteous, points_at_nothing, read_form
@@ -203,7 +203,7 @@ def or_ask_again(
     if item is None or back.taken or (asks(text) and not meant_as_one):
         return fresh
     options, first = item.candidates, item.first_number
-    is_about_it = bool(mentioned(options, text, first) | denied(options, text, first))
+    is_about_it = named(options, text) or bool(denied(options, text, first))
     if not all(_is_failed_answer(decision, is_about_it) for decision in fresh):
         return fresh
     unclear = Taken(pending_id=item.pending_id, how="unclear", text=text, reason="which_one")
@@ -276,7 +276,7 @@ def _settles(decision: Decision, item: PendingItem, text: str) -> bool:
     if item.kind != "intent_guidance" or option is None or decision.resumed is not None:
         return False
     said = f"{text}\n{decision.sub_question.text}"
-    return bool(mentioned((option,), said)) or _related(item, said)
+    return named((option,), said) or _related(item, said)
 
 
 def _related(item: PendingItem, said: str) -> bool:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from turngate.domain.figures import codes_in, negates
+from turngate.domain.figures import codes_in
 from turngate.domain.replies import core, read_form
 from turngate.domain.texts import normalised
 from turngate.domain.wording import Spelled, made_of, places_of, spelled, topic_words
@@ -46,11 +46,19 @@ _IN_FRONT = (
     r"(?i)\s*(?:(?:选项|方案|编号|option|number|no\.?)?\s*(\d{1,2})\s*[.、．)）:：\s]"
     r"|(第(?:\d{1,2}|[一二两三四五六七八九十])(?:个|项|条)?))\s*(?=\S)"
 )
-_TURNS = r"[，,。;；！!、\n]|而是|(?<![不就也还都])是|应该|\bbut\b|\binstead\b"
-_NEGATOR = r"(?i)[不没未无别]是?|\b(?:not|no|never|without|cannot|dont|isnt|arent)\b|n[’']t\b"
+_TURNS = r"[，,。;；！!、\n]|而是|(?<![不就也还都])是|应该|(?<!anything )\bbut\b|\binstead\b"
+_DENIES = (
+    r"(?i)(?:不是|并非|不想要|不要|不选|别选|别|不用|除了|\bnot\b|\bisn[’']?t\b|\bdon[’']?t (?:want|mean|need)\b"
+    r"|\b(?:anything but|except)\b)\s*(?:(?:the|that|this|a|for|about|option|number)\b|[要选说]|[那这]?个)*\s*"
+)
+"""What denies the thing that it stands before. "没有网络" and "cannot connect" deny nothing: they say what is wrong."""
+_DENIED_BEHIND = r"(?i)\s*(?:不要了?|不对|不行|不是|除外|以外的?|错了|就?算了|\bis wrong|\bno)\W*$"
+_ONLY_DENIES = r"(?i)\W*(?:不对|不是|不要了?|不是这个|错了|no|not that(?: one)?|wrong)\W*"
+_NEXT = r"\s*(?:[A-Za-z0-9’'.-]+\s*){1,3}|[^A-Za-z]{1,10}"
+"""How far a denial reaches: three Latin words, or ten characters."""
 _PLACES = (
     r"第(?:\d{1,2}|[一二两三四五六七八九十])(?:个|台|款|块|条|项)?|前者|后者|最后一个"
-    r"|\b(?:the )?(?:first|second|third|fourth|last|former|latter)\b"
+    r"|\b(?:the )?(?:first|second|third|fourth|last|former|latter)\b|(?:选项|\boption )\s*\d{1,2}|\d{1,2}号"
 )
 
 
@@ -175,26 +183,40 @@ def is_numberlike(value: str) -> bool:
 
 
 def denied(options: Sequence[Option], text: str, first: int = 1) -> frozenset[str]:
-    """The ids of the options that a text denies and nowhere affirms ("不是第一个，是第二个"). A mere "不对" denies what
-    stands before it."""
+    """The ids of the options that a text denies and nowhere affirms ("不是第一个，是第二个"): right behind a denial,
+    right before one, or before a clause that is nothing else ("第一个，不对")."""
     refused: set[str] = set()
     affirmed: set[str] = set()
     before: frozenset[str] = frozenset()
     for clause in re.split(f"(?i){_TURNS}", text[:_LONGEST_DENIAL]):
         if not normalised(clause):
             continue
-        negator = list(re.finditer(_NEGATOR, clause)) if negates(clause) else []
-        if not negator:
-            before = _mentioned(options, clause, first)
-            affirmed |= before
+        if re.fullmatch(_ONLY_DENIES, clause):
+            refused |= before
+            affirmed -= before
+            before = frozenset()
             continue
-        behind = _mentioned(options, clause[negator[-1].end() :], first)
-        ahead = _mentioned(options, clause[: negator[0].start()], first)
-        target = behind or ahead or before
-        refused |= target
-        affirmed = (affirmed | (ahead if behind else frozenset())) - target
-        before = frozenset()
+        denial = re.search(_DENIES, clause)
+        behind = frozenset[str]()
+        if denial is not None:
+            reach = re.match(_NEXT, clause[denial.end() :])
+            behind = _pointed(options, reach[0], first) if reach else behind
+        tail = re.search(_DENIED_BEHIND, clause)
+        ahead = (
+            _mentioned(options, clause[: tail.start()], first) if tail and not behind else frozenset[str]()
+        )
+        refused |= behind | ahead
+        before = mentioned(options, clause, first) - behind - ahead
+        affirmed |= before
     return frozenset(refused - affirmed)
+
+
+def _pointed(options: Sequence[Option], words: str, first: int) -> frozenset[str]:
+    """What the words behind a denial mean: a bare place, or what they mention."""
+    form = read_form(words)
+    if form.kind == "ORDINAL" and 0 < (number := form.number - first + 1) <= len(options):
+        return frozenset({options[number - 1].id})
+    return _mentioned(options, words, first)
 
 
 def _mentioned(options: Sequence[Option], clause: str, first: int) -> frozenset[str]:
@@ -219,6 +241,11 @@ def mentioned(options: Sequence[Option], text: str, first: int = 1) -> frozenset
         if form.kind in ("LAST", "ORDINAL") and 0 < number <= len(options):
             found.add(options[number - 1].id)
     return frozenset(found | _whole_names(options, spelled(text[:_LONGEST_DENIAL])).keys())
+
+
+def named(options: Sequence[Option], text: str) -> bool:
+    """Whether the text says the whole name or the id of one of the options."""
+    return bool(_whole_names(options, spelled(text[:_LONGEST_DENIAL])))
 
 
 def foreign_code(options: Sequence[Option], option: Option, text: str) -> bool:

@@ -113,11 +113,11 @@ _COURTESY_WORDS = (
     " 算了 不用了 不用 不必了 没事 没事了 没事儿了 不问了 不查了"
     " ok okay okey yes yeah yep sure right alright allright gotit isee thanks thankyou thx ty cheers thanksalot"
     " bye byebye goodbye seeyou seeya nevermind forgetit forgetaboutit nothanks nothankyou dontbother leaveit"
-    " thatsall thatisall"
+    " thatsall thatisall thatsit thatisit nothingelse perfect sorry cool iknow noproblem noworries"
+    " 没了 没别的了 没有别的了 没有其他问题 没有其他问题了 我知道了 不需要 好滴 哈哈 抱歉 不好意思 不客气"
+    " 感谢您的帮助 谢谢您的帮助 谢谢你的帮助 感谢你的帮助 yourhelp"
 )
-_COURTESY_BESIDE = (
-    "那 那就 就 先 这样 吧 了 啊 呀 哦 噢 oh then for you your help very so much a lot good fine great"
-)
+_COURTESY_BESIDE = "那 那就 就 先 这样 吧 了 啊 呀 哦 噢 oh then for you very so much a lot good fine great"
 _ONLY_BESIDE = frozenset(_COURTESY_BESIDE.split())
 _COURTESIES = _ONLY_BESIDE | frozenset(_COURTESY_WORDS.split())
 _MEANS_NOTHING_ALONE: tuple[FormKind, ...] = ("ORDINAL", "SEVERAL", "ALL", "ANY", "LAST", "THIS")
@@ -244,7 +244,8 @@ def courteous(text: str) -> bool:
     """Whether the text only acknowledges, thanks, takes leave or waves aside ("好的，谢谢", "算了", "ok bye"). A bare
     "取消" or "confirm" is not among them: it may be about an order."""
     form = normalised(text)
-    return made_of(form, _COURTESIES) and not made_of(form, _ONLY_BESIDE)
+    asked = "?" in text or "？" in text
+    return not asked and made_of(form, _COURTESIES) and not made_of(form, _ONLY_BESIDE)
 
 
 def core(text: str) -> str:

@@ -95,8 +95,7 @@ class Tried:
         if rest and names_only and (len(choosing.values_in(text)) > 1 or not self.claims(rest)[0]):
             return [], ""
         if not standing:
-            corrected = any(form.kind == "NO" for form, _ in said)
-            return self._by_form(ReplyForm("THIS") if corrected else said[0][0], text), ""
+            return self._without_choice(said, text), ""
         claims = [
             each
             for form, clause in standing
@@ -105,6 +104,15 @@ class Tried:
             )
         ]
         return self.consistent(claims), rest if claims else ""
+
+    def _without_choice(self, said: Sequence[tuple[ReplyForm, str]], text: str) -> list[Taken]:
+        """Of several clauses none chooses: a no takes back what was said, a thanks or a good-bye says nothing to us."""
+        if any(form.kind == "NO" for form, _ in said):
+            only = self._only_one_offered()
+            return [_taken(only, "none", text)] if only else self._asking(self._last_said, text, "which_one")
+        if any(read_form(clause).kind == "OTHER" for _, clause in said):
+            return []
+        return self._by_form(said[0][0], text)
 
     def consistent(self, claims: Sequence[Taken]) -> list[Taken]:
         """Several places or several names of one question are several answers; a place and another name contradict
