@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from turngate.adapters.indexing import same_content
 from turngate.adapters.knowledge_files import DirectoryFiles
 from turngate.adapters.sqlite_knowledge import FORMAT, SqliteKnowledge
 from turngate.domain import keys, wire
@@ -19,11 +20,11 @@ from turngate.domain.config import AssistantConfig
 from turngate.domain.knowledge import Document, decode_document, publishable
 from turngate.domain.shapes import Ident
 from turngate.domain.transaction import Put, Transaction
-from turngate.errors import MalformedError
+from turngate.errors import KnowledgeUnavailableError, MalformedError
 from turngate.protocol.configuring import activate_config, activate_knowledge, put_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from turngate.adapters.s3 import S3Files
     from turngate.ports import ConversationStore, Embedder
@@ -68,9 +69,9 @@ class Loader:
         folder = BUILT / f"{FORMAT}-{_digest(checked, self._embedder.model)}"
         with SqliteKnowledge(DirectoryFiles(folder)) as knowledge:
             summary = knowledge.put_version(account, collection, VERSION, checked, self._embedder)
-        self._files.publish(
-            account, collection, VERSION, DirectoryFiles(folder).path(account, collection, VERSION)
-        )
+        built = DirectoryFiles(folder).path(account, collection, VERSION)
+        if not self._files.publish(account, collection, VERSION, built):
+            self._check_same(account, collection, summary.digest)
         key = keys.knowledge_version(account, collection, VERSION)
         item = {
             "entity": "knowledge_version",
@@ -79,6 +80,15 @@ class Loader:
             "documents": len(checked),
         }
         self._store.write(account, Transaction("knowledge_version", (Put("version", key, item),)))
+
+    def _check_same(self, account: str, collection: str, digest: str) -> None:
+        """A version is never given other content: RefusedError `knowledge_version_exists`."""
+        try:
+            with SqliteKnowledge(self._files) as published:
+                same_content(published.summary(account, collection, VERSION), digest)
+        except KnowledgeUnavailableError as error:
+            message = f"{collection}: version {VERSION} is there and cannot be read ({error}); delete it in the bucket"
+            raise TenantError(message) from error
 
 
 def read_tenant(folder: Path) -> tuple[AssistantConfig, dict[str, list[Document]]]:
@@ -114,19 +124,25 @@ def private_collections(folder: Path) -> frozenset[str]:
 
 
 def _named_collections(path: Path) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        repeated = sorted({name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1})
-        if repeated:
-            raise TenantError(f"{path}: {', '.join(repeated)}: given twice")
-        return dict(pairs)
-
     try:
-        named = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+        named = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once(path))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise TenantError(f"{path}: no JSON text: {error}") from error
     if not isinstance(named, dict):
         raise TenantError(f"{path}: must be an object of collections")
     return named
+
+
+def _once(path: Path) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Refuses a name that is given twice: JSON keeps the last one, and people mean the one they look at."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise TenantError(f"{path}: {', '.join(repeated)}: given twice")
+        return dict(pairs)
+
+    return once
 
 
 def _document_folders(folder: Path) -> list[str]:
@@ -159,10 +175,14 @@ def read_document(path: Path) -> Document:
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         raise TenantError(f"{path}: no front matter")
     end = lines.index("---", 1)
-    fields = dict(_field(path, line) for line in lines[1:end])
-    known = {
-        name: fields[name] for name in Document.__struct_fields__ if name in fields and name != "confirmed_at"
-    }
+    given = [_field(path, line) for line in lines[1:end]]
+    fields = dict(given)
+    if unknown := [name for name, _ in given if name not in Document.__struct_fields__ or name == "text"]:
+        raise TenantError(f"{path}: {', '.join(unknown)}: no field of a front matter")
+    if len(fields) < len(given):
+        repeated = sorted({name for name, _ in given if [other for other, _ in given].count(name) > 1})
+        raise TenantError(f"{path}: {', '.join(repeated)}: given twice")
+    known = {name: value for name, value in fields.items() if name != "confirmed_at"}
     try:
         # a front matter holds words only: "false" and "2026-01-31" are read as what the field is
         return msgspec.convert({"text": "\n".join(lines[end + 1 :]).strip(), **known}, Document, strict=False)
@@ -179,7 +199,11 @@ def _field(path: Path, line: str) -> tuple[str, str]:
 
 def _config(path: Path) -> AssistantConfig:
     try:
-        return wire.read_json(path.read_bytes(), AssistantConfig, strictly=True)
+        document = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_once(path))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TenantError(f"{path}: no JSON text: {error}") from error
+    try:
+        return wire.read(document, AssistantConfig, strictly=True)
     except MalformedError as error:
         raise TenantError(f"{path}: {error}") from error
 

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.tenants import MALL, TenantError, private_collections, read_document, read_tenant
+from local.tenants import MALL, Loader, TenantError, private_collections, read_document, read_tenant
+from turngate.adapters.knowledge_files import DirectoryFiles
+from turngate.adapters.memory.embedder import HashingEmbedder
+from turngate.adapters.memory.store import MemoryConversationStore
+from turngate.errors import RefusedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,3 +125,44 @@ def test_a_folder_without_documents_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((MALL / "config.json").read_bytes())
     with pytest.raises(TenantError, match="documents: no such folder"):
         read_tenant(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("enabeld: false\n", "enabeld: no field of a front matter"),
+        ("text: other\n", "text: no field of a front matter"),
+        ("topic: a\ntopic: b\n", "topic: given twice"),
+    ],
+)
+def test_a_front_matter_holds_each_field_once_and_no_other(tmp_path: Path, lines: str, told: str) -> None:
+    path = tmp_path / "d.md"
+    path.write_text(FRONT_MATTER.format(lines), encoding="utf-8")
+    with pytest.raises(TenantError) as caught:
+        read_document(path)
+    assert str(caught.value) == f"{path}: {told}"
+
+
+def test_a_configuration_says_nothing_twice(tmp_path: Path) -> None:
+    shutil.copytree(MALL, tmp_path / "mall")
+    path = tmp_path / "mall" / "config.json"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"account":', '"account": "other", "account":', 1), encoding="utf-8")
+    with pytest.raises(TenantError) as caught:
+        read_tenant(tmp_path / "mall")
+    assert str(caught.value) == f"{path}: account: given twice"
+
+
+def test_other_documents_are_never_loaded_under_a_version_that_is_there(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("local.tenants.BUILT", tmp_path / "built")
+    config, collections = read_tenant(MALL)
+    loader = Loader(MemoryConversationStore(), DirectoryFiles(tmp_path / "bucket"), HashingEmbedder())
+    loader.load(config, collections)
+    loader.load(config, collections)
+    changed = {**collections, "support-kb": collections["support-kb"][1:]}
+    with pytest.raises(RefusedError) as caught:
+        loader.load(config, changed)
+    assert caught.value.code == "knowledge_version_exists"
+    (tmp_path / "bucket" / "mall" / "support-kb" / "1.sqlite").write_bytes(b"of another format")
+    with pytest.raises(TenantError, match="support-kb: version 1 is there and cannot be read"):
+        loader.load(config, collections)

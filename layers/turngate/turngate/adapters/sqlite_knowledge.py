@@ -163,7 +163,7 @@ class SqliteKnowledge:
             _check(opened, account, collection, version)
         except (sqlite3.Error, ValueError, MalformedError, KnowledgeUnavailableError) as error:
             connection.close()
-            raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
+            raise KnowledgeUnavailableError(f"{collection} version {version} is damaged: {error}") from error
         while len(self._opened) >= _MAX_OPEN:
             self._forget(next(iter(self._opened)))
         self._opened[key] = opened
@@ -176,7 +176,7 @@ class SqliteKnowledge:
             yield opened
         except sqlite3.Error as error:
             self._forget((account, collection, version))
-            raise KnowledgeUnavailableError(f"{collection} version {version} is damaged") from error
+            raise KnowledgeUnavailableError(f"{collection} version {version} is damaged: {error}") from error
 
     def _forget(self, key: tuple[str, str, int]) -> None:
         self._opened.pop(key).connection.close()

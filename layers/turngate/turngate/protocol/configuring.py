@@ -54,7 +54,7 @@ def put_config(
         store.write(config.account, Transaction("put_config", (Put("config", key, item, (Absent(),)),)))
     except ConditionFailedError as error:
         stored = error.failed["config"]
-        if stored is None or stored["config"] != document:
+        if stored is None or wire.read_json(stored["config"], AssistantConfig) != config:
             raise RefusedError("version_conflict", f"config {version} of {config.account}") from error
 
 
