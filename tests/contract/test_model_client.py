@@ -74,9 +74,10 @@ def says(request, server, model):
         ('{"text": "可以"}', {"text": "可以"}),
         ('Sure:\n```json\n{"text": "yes"}\n```\nAnything else?', {"text": "yes"}),
         ('{"text": "yes", "score": 0.7', {"text": "yes"}),
+        ('<think>{"text": "no"}? No.</think>{"text": "yes"}', {"text": "yes"}),
         ('{"nothing": ["of", "the", "schema"]}', {"nothing": ["of", "the", "schema"]}),
     ],
-    ids=["plain", "fenced", "truncated", "wrong schema passes through"],
+    ids=["plain", "fenced", "truncated", "thought aloud", "wrong schema passes through"],
 )
 def test_an_object_is_found_in_what_the_model_wrote(says, content, found):
     answer, usage = ask(says(content))
@@ -227,3 +228,11 @@ def test_an_endpoint_that_only_keeps_the_connection_open_is_too_slow(server, mod
 def test_an_answer_without_end_is_cut_off(server, model):
     server.replies.append(Reply(b" " * (MAX_ANSWER_BYTES + 1)))
     assert refusal(model).reason == "empty"
+
+
+@pytest.mark.parametrize(
+    "address", ["api.example/v1", "127.0.0.1:9/v1", "ftp://api.example/v1", "http://", ""]
+)
+def test_an_address_of_another_kind_is_refused_before_a_key_is_sent_to_it(address):
+    with pytest.raises(BrokenInvariantError, match="begins with https"):
+        OpenAIChatModel(base_url=address, api_key="k", model="m")

@@ -78,6 +78,7 @@ DEEP = '{"type":"ping","a":' + "[" * 5000 + "]" * 5000 + "}"
         (message(text=""), "text_empty"),
         (message(text=" \n\u3000"), "text_empty"),
         (message(text="\x00\x01"), "text_empty"),
+        (message(text="\u200b\u2060\ufeff"), "text_empty"),
         (message(text="x" * (MAX_TEXT_BYTES + 1)), "text_too_long"),
         (message(text="中" * 2731), "text_too_long"),
         ('{"type":"message.send","client_message_id":"m1","text":"\\ud800"}', "frame_not_text"),

@@ -312,3 +312,9 @@ def test_any_value_in_any_field_is_read_or_refused(name: str, value: object, as_
         str(error).encode()
     else:
         assert isinstance(read, TurnRef)
+
+
+def test_a_number_that_may_be_missing_may_be_written_with_a_point_too() -> None:
+    fact = {"fact_id": "f", "kind": "k", "fields": {}, "source_ref": "s", "observed_at": 5.0}
+    assert wire.read(fact, shapes.Fact).observed_at == 5
+    assert str(refusal({**fact, "observed_at": 5.5}, shapes.Fact)).startswith("observed_at: ")

@@ -54,13 +54,17 @@ class JsonEndpoint:
     would carry the key and the prompt elsewhere. A certificate must be signed by an authority of the system, or of
     SSL_CERT_FILE; HTTPS_PROXY, HTTP_PROXY and NO_PROXY count, except for this machine itself.
 
-    Raises BrokenInvariantError for a key that no header can carry."""
+    Raises BrokenInvariantError for an address of another kind, and for a key that no header can carry."""
 
     def __init__(
         self, base_url: str, path: str, *, api_key: str, most: int, max_idle_s: float = 60.0
     ) -> None:
         """`most`: how many bytes an answer may have, unpacked."""
         base = parse_url(base_url)
+        if base.scheme not in ("http", "https") or not base.host:
+            raise BrokenInvariantError(
+                "the address of a model or embedding endpoint begins with https:// or http://"
+            )
         self._url = base._replace(path=f"{(base.path or '').rstrip('/')}/{path}").url
         self._headers = {
             "content-type": "application/json",

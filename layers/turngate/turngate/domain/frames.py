@@ -5,6 +5,7 @@ Unknown fields are ignored, so that newer clients can talk to older servers; an 
 from __future__ import annotations
 
 import json
+import unicodedata
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -151,7 +152,7 @@ def _check_text(text: str) -> None:
         size = len(text.encode())
     except UnicodeEncodeError as error:  # a lone surrogate: JSON allows it, UTF-8 does not
         raise RefusedError("frame_not_text") from error
-    if not text.strip():
-        raise RefusedError("text_empty")
+    if not any(unicodedata.category(character)[0] not in "CZ" for character in text):
+        raise RefusedError("text_empty")  # nothing in it can be seen
     if size > MAX_TEXT_BYTES:
         raise RefusedError("text_too_long", f"{size} bytes")

@@ -40,8 +40,11 @@ class _Span(Struct, frozen=True):
     cut: bool
 
 
+_THOUGHT = "</think>"
+
+
 def find_object(answer: str) -> dict[str, Any] | None:
-    """The first JSON object of `answer`, or None.
+    """The first JSON object of `answer`, or None; behind what a model thought aloud (`</think>`), if it is there.
 
     None too when the answer is over 64 KB of UTF-8, or breaks off before anything of the object is complete. Half a
     surrogate pair comes back as `?`, so that what is returned can always be stored and sent. A text that broke off is
@@ -50,6 +53,11 @@ def find_object(answer: str) -> dict[str, Any] | None:
     if len(raw) > MAX_BYTES:
         return None
     text = raw.decode("utf-8")
+    thought, mark, said = text.rpartition(_THOUGHT)
+    return (_first_object(said) or _first_object(thought)) if mark else _first_object(text)
+
+
+def _first_object(text: str) -> dict[str, Any] | None:
     position = 0
     for _ in range(MAX_STARTS):
         start = text.find("{", position)

@@ -24,6 +24,7 @@ _PLACED = (
 )
 _NAME = r"[A-Za-z_]\w{0,63}"
 _MISSING = rf"Object missing required field `(?P<name>{_NAME})`"
+_INT_AS_FLOAT = r"Expected `(?:[^`]*\| )?int(?: \|[^`]*)?`, got `float`"
 _SILENT = (
     "Expected ",
     "JSON is malformed",
@@ -44,7 +45,7 @@ def read(document: object, shape: Any, *, strictly: bool = False) -> Any:
     written 5.0: JSONata has no other numbers. A field that the shape does not have is passed over, because a newer
     release may have written it; `strictly` refuses it, for what people write. Raises MalformedError."""
     value, problem = _converted(document, shape)
-    if problem is not None and "Expected `int`, got `float`" in str(problem):
+    if problem is not None and re.match(_INT_AS_FLOAT, str(problem)):
         value, problem = _converted(document, shape, whole_numbers=True)
     if problem is not None:
         raise _refusal(problem, shape)
