@@ -631,3 +631,17 @@ def test_no_message_makes_resuming_slow(text: str) -> None:
 def test_the_only_thing_offered_is_not_taken_by_a_no_or_a_good_bye(text: str) -> None:
     taken, _ = answered(text, item("entity_choice", candidates=(BLUE,)))
     assert taken is None or taken.how != "choice"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("第二个，不急", []),
+        ("the second one, no rush", []),
+        ("第二个，无线耳机", ["无线耳机"]),
+    ],
+)
+def test_what_merely_holds_a_negation_takes_no_answer_back(text: str, left: list[str]) -> None:
+    taken, rest = answered(text, item("entity_choice"))
+    assert taken is not None
+    assert (taken.how, taken.option_id, rest) == ("choice", "B-2", left)

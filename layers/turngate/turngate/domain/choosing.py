@@ -211,6 +211,17 @@ def denied(options: Sequence[Option], text: str, first: int = 1) -> frozenset[st
     return frozenset(refused - affirmed)
 
 
+def refuses(clause: str) -> bool:
+    """Whether a clause that follows an answer denies something: it begins or ends with a denial, or is nothing else.
+    "不急" and a name such as "无线耳机" deny nothing."""
+    denials = (
+        re.fullmatch(_ONLY_DENIES, clause),
+        re.match(_DENIES, clause.strip()),
+        re.search(_DENIED_BEHIND, clause),
+    )
+    return any(denials)
+
+
 def _pointed(options: Sequence[Option], words: str, first: int) -> frozenset[str]:
     """What the words behind a denial mean: a bare place, or what they mention."""
     form = read_form(words)

@@ -114,8 +114,8 @@ _COURTESY_WORDS = (
     " ok okay okey yes yeah yep sure right alright allright gotit isee thanks thankyou thx ty cheers thanksalot"
     " bye byebye goodbye seeyou seeya nevermind forgetit forgetaboutit nothanks nothankyou dontbother leaveit"
     " thatsall thatisall thatsit thatisit nothingelse perfect sorry cool iknow noproblem noworries"
-    " 没了 没别的了 没有别的了 没有其他问题 没有其他问题了 我知道了 不需要 好滴 哈哈 抱歉 不好意思 不客气"
-    " 感谢您的帮助 谢谢您的帮助 谢谢你的帮助 感谢你的帮助 yourhelp"
+    " 没了 没别的了 没有别的了 没有其他问题 没有其他问题了 我知道了 不需要 好滴 不急 不着急 norush 哈哈"
+    " 抱歉 不好意思 不客气 感谢您的帮助 谢谢您的帮助 谢谢你的帮助 感谢你的帮助 yourhelp"
 )
 _COURTESY_BESIDE = "那 那就 就 先 这样 吧 了 啊 呀 哦 噢 oh then for you very so much a lot good fine great"
 _ONLY_BESIDE = frozenset(_COURTESY_BESIDE.split())

@@ -11,7 +11,6 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from turngate.domain import choosing
-from turngate.domain.figures import negates
 from turngate.domain.replies import OTHER, ReplyForm, clauses, courteous, read_form
 from turngate.domain.shapes import Frozen
 from turngate.domain.texts import normalised
@@ -250,7 +249,7 @@ class Tried:
 def _takes_back(rest: str) -> bool:
     """Whether what follows an answer corrects, limits or denies it: "不要", "but not the first"."""
     clause = next((clause for clause, _ in clauses(rest)), rest)
-    return bool(re.match(_CORRECTS, clause)) or (negates(clause) and not choosing.asks(clause))
+    return bool(re.match(_CORRECTS, clause)) or (choosing.refuses(clause) and not choosing.asks(clause))
 
 
 def _newest(items: Sequence[PendingItem]) -> tuple[PendingItem, ...]:
